@@ -1,0 +1,89 @@
+"""Where compiled kernels are kept, and when they are out of date.
+
+Numba keeps a compiled function until the function's own file changes. It sees neither an edit in a
+callee or a constant of another module, nor a change of NUMBA_BOUNDSCHECK, and `cache=True` raises at
+import where no folder can be written. So each kernel file has a folder of its own, named by a hash of
+that file and of every module of ours that it imports, directly or not, of numba's version and of the
+bounds-check setting: beside the package if that can be written, else in the user's cache folder, else
+in a private temporary one that goes with the process.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+
+import platformdirs
+
+ROOT = Path(__file__).resolve().parents[2]
+BOUNDS_CHECK = "NUMBA_BOUNDSCHECK"
+
+_IMPORT = re.compile(r"^\s*(?:from\s+(engine[\w.]*)\s+import\s+(\([^)]*\)|[^\n]*)|import\s+(engine[\w.]*))", re.M)
+_private: list[tempfile.TemporaryDirectory[str]] = []  # kept alive until the process ends
+
+
+def kernel_folder(source: Path) -> Path:
+    """Return the folder for the compiled kernels of `source`; it exists and can be written."""
+    folder = kernel_root() / f"{source.stem}-{fingerprint(source)}"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@functools.cache
+def kernel_root() -> Path:
+    """Return the first folder that can be written: beside the package, the user's cache, a private one."""
+    for candidate in (ROOT / ".kernels", platformdirs.user_cache_path("tidegauge") / "kernels"):
+        if _can_write(candidate):
+            return candidate
+    private = tempfile.TemporaryDirectory(prefix="tidegauge-kernels-")
+    _private.append(private)
+    return Path(private.name)
+
+
+def fingerprint(source: Path) -> str:
+    """Return 16 hex digits that change with anything the compiled kernels of `source` were made from."""
+    digest = hashlib.sha256()
+    digest.update(f"numba {version('numba')} numpy {version('numpy')} bounds {os.environ.get(BOUNDS_CHECK, '')}".encode())
+    for path in sorted(source_closure(source)):
+        digest.update(str(path.name).encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def source_closure(source: Path) -> frozenset[Path]:
+    """Return `source` and every file of ours that it imports, directly or not."""
+    seen: set[Path] = set()
+    pending = [source.resolve()]
+    while pending:
+        path = pending.pop()
+        if path not in seen:
+            seen.add(path)
+            pending.extend(_imported(path))
+    return frozenset(seen)
+
+
+def _imported(path: Path) -> Iterator[Path]:
+    for match in _IMPORT.finditer(path.read_text(encoding="utf-8")):
+        package, names, plain = match.groups()
+        module = package or plain
+        candidates = [module, *(f"{module}.{name}" for name in re.findall(r"\w+", names or ""))]
+        for candidate in candidates:
+            base = ROOT.joinpath(*candidate.split("."))
+            for file in (base.with_suffix(".py"), base / "__init__.py"):
+                if file.is_file():
+                    yield file
+
+
+def _can_write(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False

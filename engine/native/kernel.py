@@ -1,0 +1,90 @@
+"""Declaring kernels: nogil machine code with its signature written down, compiled before it is needed.
+
+`@kernel(signature)` is an entry point that Python calls; `compile_all` compiles every declared one, with
+progress, so that nothing compiles in the middle of a measurement. `@inner` is a function that kernels
+call. Both release Python's lock and are kept on disk (see cache.py).
+
+A kernel never raises, allocates or indexes unchecked while it holds a lock: an exception in nogil code
+leaves the mutex locked for ever. It returns a code, and Python raises.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba import types
+from numba.core import config
+
+from engine.native.cache import kernel_folder
+
+# numba publishes no types for its dispatchers and signatures: Any is all mypy could learn here.
+type_of_record = numba.from_dtype
+
+u8_array = types.Array(types.uint8, 1, "C")
+u8_readonly = types.Array(types.uint8, 1, "C", readonly=True)  # np.frombuffer(bytes) is a type of its own
+i64_array = types.Array(types.int64, 1, "C")
+i64_matrix = types.Array(types.int64, 2, "C")
+u8_matrix = types.Array(types.uint8, 2, "C")
+
+_declared: list[tuple[Any, Any]] = []
+_compiling = threading.Lock()  # guards the compile loop; held for seconds, never while a kernel runs
+
+
+def kernel(*signatures: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Declare an entry kernel with every signature it will be called with."""
+
+    def declare(function: Callable[..., Any]) -> Any:
+        dispatcher = inner(function)
+        _declared.extend((dispatcher, signature) for signature in signatures)
+        return dispatcher
+
+    return declare
+
+
+def inner(function: Callable[..., Any]) -> Any:
+    """Declare a function that kernels call."""
+    with _compiling:  # the cache folder is a global of numba's, read when the dispatcher is made
+        before = config.CACHE_DIR
+        config.CACHE_DIR = str(kernel_folder(Path(function.__code__.co_filename)))
+        try:
+            return numba.njit(nogil=True, cache=True)(function)
+        finally:
+            config.CACHE_DIR = before
+
+
+def compile_all(progress: Callable[[int, int], None] | None = None) -> int:
+    """Compile or load every declared kernel; return how many had to be compiled.
+
+    progress: called with (kernels ready, kernels in all) before each one and at the end. Call this from
+    one place, before threads run kernels: compiling holds Python's lock for seconds.
+    """
+    compiled = 0
+    with _compiling:
+        for ready, (dispatcher, signature) in enumerate(_declared):
+            if progress is not None:
+                progress(ready, len(_declared))
+            dispatcher.compile(signature)
+            compiled += sum(dispatcher.stats.cache_misses.values()) > 0
+        if progress is not None:
+            progress(len(_declared), len(_declared))
+    return compiled
+
+
+def declared_names() -> Iterable[str]:
+    """Return the names of all declared kernels, as module.function."""
+    return tuple(f"{d.py_func.__module__}.{d.py_func.__name__}" for d, _ in _declared)
+
+
+def require_platform() -> str | None:
+    """Return why this platform cannot run the kernels, or None: Linux with glibc on x86-64 or aarch64."""
+    import platform
+
+    if sys.platform != "linux" or platform.libc_ver()[0] != "glibc" or platform.machine() not in ("x86_64", "aarch64"):
+        found = f"{platform.system()} {platform.machine()} {platform.libc_ver()[0] or 'without glibc'}"
+        return f"this is {found}; tidegauge runs on Linux with glibc, on x86_64 or aarch64"
+    return None

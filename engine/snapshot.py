@@ -1,0 +1,167 @@
+"""Snapshots: frozen totals of one instant, the only thing that crosses from engines to whoever shows them.
+
+A snapshot never holds a rate or a quantile we computed: History makes those from differences, so live,
+paused, remote and replayed views cannot disagree. A value a source does not have is `Absent`, with the
+reason; what a server publishes as quantiles of its own period is `PeriodQuantiles`.
+
+Totals restart when `source_started_ns` or a lane's `epoch` changes; a reader then starts again from zero and
+never shows a negative rate.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from engine.units import Bytes, Nanoseconds, Txid
+
+SCHEMA = "tidegauge.snapshot/1"
+
+
+class Absent(msgspec.Struct, frozen=True, tag="absent"):
+    """A value that this source does not have, and why, in words for the screen."""
+
+    reason: str
+
+
+class Histogram(msgspec.Struct, frozen=True, tag="histogram"):
+    """Counts per bucket of a ladder that engine.metrics declares for the quantity; not cumulative.
+
+    counts: one more than the ladder has bounds; the last is above the highest bound.
+    total: the sum of what was observed, in the ladder's unit (ns, records).
+    """
+
+    counts: tuple[int, ...]
+    total: int
+
+
+class FineHistogram(msgspec.Struct, frozen=True, tag="fine"):
+    """Counts of the fine buckets of engine.measure.histogram that are not zero.
+
+    indexes: bucket numbers, ascending; counts: as many. total: the sum of what was observed, ns.
+    maximum: the largest observed, ns (since the totals began).
+    """
+
+    indexes: tuple[int, ...]
+    counts: tuple[int, ...]
+    total: int
+    maximum: int
+
+
+class PeriodQuantiles(msgspec.Struct, frozen=True, tag="quantiles"):
+    """Quantiles a server computed itself, over a period of its own; never averaged or added."""
+
+    period_ns: Nanoseconds
+    count: int
+    quantiles: tuple[tuple[float, float], ...]  # (0.99, value), value in the quantity's unit
+    maximum: float
+
+
+class Event(msgspec.Struct, frozen=True):
+    """Something worth a line in the event log. number grows by one, so a reader shows each once."""
+
+    number: int
+    wall_ns: Nanoseconds
+    severity: Literal["info", "warn", "error"]
+    lane: str
+    text: str
+
+
+class SegmentRow(msgspec.Struct, frozen=True):
+    """One segment file of the log. state: closed, active, or prepared (pre-zeroed, waiting for a roll)."""
+
+    number: int
+    first_txid: Txid  # 0 while prepared
+    used_bytes: Bytes
+    size_bytes: Bytes
+    state: Literal["closed", "active", "prepared"]
+
+
+class WalStages(msgspec.Struct, frozen=True):
+    """Where the time of commits goes; the four sum to the commit latency. Each on the STAGE ladder."""
+
+    queue: Histogram  # from the call until its bytes began to be written, and from written until its sync began
+    write: Histogram
+    sync: Histogram
+    wake: Histogram  # from the end of the sync until the handler ran again
+
+
+class WalSnapshot(msgspec.Struct, frozen=True, kw_only=True, tag="wal"):
+    """The log's totals since `epoch` began (an epoch is one model, device and sync mode)."""
+
+    epoch: int
+    epoch_started_ns: Nanoseconds  # monotonic
+    state: Literal["running", "stopped", "poisoned", "closed"]
+    poison: str  # "" or the error in words, with its errno name
+    model: str  # group, pipeline:1, ...
+    device: str  # shown as it stands: "real", "serial 5 ms (simulated)"
+    sync: str  # fdatasync, fsync, dsync, "none (not durable)"
+    path: str
+    handlers: int
+    value_size_bytes: Bytes
+    waiting_handlers: int | Absent  # inside commit at this instant
+    durable_txid: Txid  # read before written and appended, so never above them
+    written_txid: Txid
+    appended_txid: Txid
+    commits: int | Absent  # records acked in this epoch
+    payload_bytes: int | Absent
+    written_bytes: int | Absent
+    pending_bytes: Bytes | Absent  # appended, not yet written
+    pending_limit_bytes: Bytes | Absent
+    sync_errors: int
+    write_errors: int
+    rolls: int | Absent
+    slow_syncs: int | Absent  # syncs at or above slow_sync_ns
+    slow_sync_ns: Nanoseconds
+    commit_latency: FineHistogram | PeriodQuantiles | Absent
+    sync_latency: FineHistogram | PeriodQuantiles | Absent
+    write_latency: Histogram | PeriodQuantiles | Absent  # STAGE ladder, one per write call
+    ops_per_sync: Histogram | Absent  # OPS_PER_SYNC ladder, one per sync
+    stages: WalStages | Absent
+    segments: tuple[SegmentRow, ...] | Absent
+
+
+class ProcessSnapshot(msgspec.Struct, frozen=True):
+    """This process, so that a meter which disturbs what it measures can be seen doing so."""
+
+    cpu_seconds: float
+    resident_bytes: Bytes
+    threads: int
+
+
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything one source knew at one instant."""
+
+    schema: str = SCHEMA
+    source_id: str  # "local", a URL, a recording's name
+    source_started_ns: Nanoseconds  # wall clock
+    wall_ns: Nanoseconds
+    monotonic_ns: Nanoseconds  # only differences within one source mean anything
+    version: str
+    host: str
+    wal: WalSnapshot | Absent
+    ramdisk: Absent
+    image: Absent
+    process: ProcessSnapshot | Absent
+    events: tuple[Event, ...]  # the newest, oldest first
+
+
+def to_msgpack(snapshot: Snapshot) -> bytes:
+    """Encode for a recording or the wire."""
+    return msgspec.msgpack.encode(snapshot)
+
+
+def from_msgpack(data: bytes) -> Snapshot:
+    """Decode; raises msgspec.ValidationError where the bytes are not a snapshot of this schema."""
+    return msgspec.msgpack.decode(data, type=Snapshot)
+
+
+def to_json(snapshot: Snapshot) -> bytes:
+    """Encode for /snapshot."""
+    return msgspec.json.encode(snapshot)
+
+
+def from_json(data: bytes) -> Snapshot:
+    """Decode what /snapshot serves."""
+    return msgspec.json.decode(data, type=Snapshot)

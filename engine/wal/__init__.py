@@ -1,0 +1,1 @@
+"""The write-ahead log: records, segments, write-thread models and recovery."""

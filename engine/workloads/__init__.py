@@ -1,0 +1,1 @@
+"""Workloads: the handlers and cases that drive the lanes."""
