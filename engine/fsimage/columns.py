@@ -14,14 +14,14 @@ Columns are written by the loader alone; once a `Namespace` is handed out nobody
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum, IntFlag
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import types
+from numba import typeof
 
 ROOT_ID = 16385  # the inode id of "/" since ids exist; older layouts get ROOT_ID + row
 NO_PARENT = -1  # parent of the root
@@ -93,22 +93,21 @@ class Tree(NamedTuple):
     children: I32  # [inodes with a parent] rows, by name within a directory
 
 
-def numba_type(columns: type[NamedTuple]) -> Any:  # type: ignore[valid-type]
-    """Return the numba type of a tuple of columns, for kernel signatures."""
-    element = {I64: types.int64, U64: types.uint64, I32: types.int32, U32: types.uint32, U16: types.uint16, U8: types.uint8}
-    hints = {"I64": I64, "U64": U64, "I32": I32, "U32": U32, "U16": U16, "U8": U8}
-    arrays = [types.Array(element[hints[str(columns.__annotations__[name])]], 1, "C") for name in columns._fields]  # type: ignore[attr-defined]
-    return types.NamedTuple(arrays, columns)
-
-
-_DTYPES = {"I64": np.int64, "U64": np.uint64, "I32": np.int32, "U32": np.uint32, "U16": np.uint16, "U8": np.uint8}
-
-
 def make_inode_columns(rows: int) -> InodeColumns:
     """Return zeroed columns for `rows` inodes; pages are touched only when written."""
-    ends = {"name_start", "block_start"}
     return InodeColumns(
-        *(np.zeros(rows + (name in ends), _DTYPES[str(InodeColumns.__annotations__[name])]) for name in InodeColumns._fields)
+        inode_id=np.zeros(rows, np.int64),
+        parent=np.zeros(rows, np.int32),
+        name_start=np.zeros(rows + 1, np.int64),
+        mtime=np.zeros(rows, np.int64),
+        atime=np.zeros(rows, np.int64),
+        preferred_block_size=np.zeros(rows, np.int64),
+        permission=np.zeros(rows, np.uint64),
+        replication=np.zeros(rows, np.uint16),
+        flags=np.zeros(rows, np.uint16),
+        storage_policy=np.zeros(rows, np.uint8),
+        ec_policy=np.zeros(rows, np.uint8),
+        block_start=np.zeros(rows + 1, np.uint32),
     )
 
 
@@ -117,9 +116,13 @@ def make_block_columns(blocks: int) -> BlockColumns:
     return BlockColumns(*(np.zeros(blocks, np.int64) for _ in BlockColumns._fields))
 
 
-def column_bytes(*tables: NamedTuple) -> int:
+INODE_COLUMNS = typeof(make_inode_columns(0))  # their numba types, for kernel signatures
+BLOCK_COLUMNS = typeof(make_block_columns(0))
+
+
+def column_bytes(*tables: Iterable[npt.NDArray[Any]]) -> int:
     """Return the bytes that the arrays of these tables occupy."""
-    return sum(int(column.nbytes) for table in tables for column in table if isinstance(column, np.ndarray))
+    return sum(column.nbytes for table in tables for column in table)
 
 
 class Acls(NamedTuple):
