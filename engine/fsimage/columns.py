@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import typeof
 
 ROOT_ID = 16385  # the inode id of "/" since ids exist; older layouts get ROOT_ID + row
 NO_PARENT = -1  # parent of the root
@@ -114,10 +113,6 @@ def make_inode_columns(rows: int) -> InodeColumns:
 def make_block_columns(blocks: int) -> BlockColumns:
     """Return zeroed columns for `blocks` blocks."""
     return BlockColumns(*(np.zeros(blocks, np.int64) for _ in BlockColumns._fields))
-
-
-INODE_COLUMNS = typeof(make_inode_columns(0))  # their numba types, for kernel signatures
-BLOCK_COLUMNS = typeof(make_block_columns(0))
 
 
 def column_bytes(*tables: Iterable[npt.NDArray[Any]]) -> int:
