@@ -1,41 +1,43 @@
-"""Bytes as kernels move them: memcpy between uint8 arrays and little-endian stores into them.
+"""Memory that threads share: record types with atomic-ready fields, arrays of them, and stores by address.
 
-Nothing here checks a bound or raises: the caller has checked. Both supported processors are little-endian.
+A record fills whole cache lines, so that two threads that each write their own row never share one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
+CACHE_LINE = 64
+
+
+def record_type(fields: Sequence[tuple[Any, ...]]) -> np.dtype[np.void]:
+    """Return the dtype of a record: fields aligned for atomics, padded to whole cache lines."""
+    plain = np.dtype(list(fields), align=True)
+    missing = -plain.itemsize % CACHE_LINE
+    if not missing:
+        return plain
+    return np.dtype([*fields, ("cache_line_padding", "u1", (missing,))], align=True)
+
+
+def make_records(count: int, dtype: np.dtype[np.void]) -> np.ndarray[Any, np.dtype[np.void]]:
+    """Return `count` zeroed records that start on a cache line; the array keeps their memory alive."""
+    raw = np.zeros(count * dtype.itemsize + CACHE_LINE, np.uint8)
+    skip = -raw.ctypes.data % CACHE_LINE
+    return raw[skip : skip + count * dtype.itemsize].view(dtype)
+
 
 @intrinsic
-def copy_bytes(typing_context, target, at, source, count):  # type: ignore[no-untyped-def]
-    """Copy source[:count] to target[at:at + count]; both uint8[n], `source` may be read-only; they do not overlap."""
+def store_at(typing_context, address, value):  # type: ignore[no-untyped-def]
+    """Put an int64 at an address, a uint64 that the caller has checked."""
 
     def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        to_type, _, from_type, _ = signature.args
-        into = context.make_array(to_type)(context, builder, arguments[0])
-        out_of = context.make_array(from_type)(context, builder, arguments[2])
-        zero = ir.Constant(ir.IntType(64), 0)
-        start = cgutils.get_item_pointer(context, builder, to_type, into, [arguments[1]])
-        first = cgutils.get_item_pointer(context, builder, from_type, out_of, [zero])
-        cgutils.raw_memcpy(builder, start, first, arguments[3], 1)
+        builder.store(arguments[1], builder.inttoptr(arguments[0], ir.IntType(64).as_pointer()))
         return context.get_dummy_value()
 
-    return types.void(target, types.int64, source, types.int64), build
-
-
-@intrinsic
-def store_u64(typing_context, target, at, word):  # type: ignore[no-untyped-def]
-    """Put a little-endian uint64 at target[at:at + 8], aligned or not."""
-
-    def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        view = context.make_array(signature.args[0])(context, builder, arguments[0])
-        pointer = cgutils.get_item_pointer(context, builder, signature.args[0], view, [arguments[1]])
-        builder.store(arguments[2], builder.bitcast(pointer, ir.IntType(64).as_pointer()), align=1)
-        return context.get_dummy_value()
-
-    return types.void(target, types.int64, types.uint64), build
+    return types.void(types.uint64, types.int64), build

@@ -28,7 +28,7 @@ import numpy as np
 
 from engine.native.crc32c import crc_finish, crc_start, crc_update, load_u64
 from engine.native.kernel import inner
-from engine.native.memory import copy_bytes, store_u64
+from engine.native.bytewise import copy_bytes, store_u64
 from engine.units import Txid
 from engine.wal.errors import RecordTooLarge
 
@@ -83,6 +83,12 @@ def log_seed(log_id: bytes) -> int:
 
 
 @inner
+def record_bytes(payload_bytes):  # type: ignore[no-untyped-def]
+    """Return record_size(payload_bytes), as int64, for kernels."""
+    return np.int64((HEADER_SIZE + payload_bytes + (ALIGN - 1)) & np.int64(-ALIGN))
+
+
+@inner
 def seed_of(log_id):  # type: ignore[no-untyped-def]
     """Return log_seed of a uint8[16], as uint32."""
     return crc_update(crc_start(), log_id, 0, LOG_ID_BYTES)
@@ -107,7 +113,7 @@ def put_record(buffer, at, kind, txid, undurable, payload, payload_state):  # ty
     Runs under the append lock: nothing here raises or allocates.
     """
     length = np.int64(payload.size)
-    size = (HEADER_SIZE + length + (ALIGN - 1)) & np.int64(-ALIGN)
+    size = record_bytes(length)
     waiting = np.uint64(min(np.int64(undurable), np.int64(UNDURABLE_LIMIT)))
     store_u64(buffer, at + size - 8, np.uint64(0))  # the padding; what else lies in that word is written below
     copy_bytes(buffer, at + HEADER_SIZE, payload, length)
@@ -141,6 +147,6 @@ def read_record(view, at, end, seed):  # type: ignore[no-untyped-def]
     state = crc_update(np.uint32(seed), view, at + HEADER_SIZE, at + HEADER_SIZE + length)
     if np.int64(crc_finish(crc_update(state, view, at + 4, at + HEADER_SIZE))) != crc:
         return BAD_CRC, length, txid, kind, undurable, crc
-    if (kind != DATA and kind != SEAL) or (last & np.uint64(0xFFFFFF00)) != 0 or (kind == SEAL and length != 0):
+    if kind not in (DATA, SEAL) or (last & np.uint64(0xFFFFFF00)) != 0 or (kind == SEAL and length != 0):
         return BAD_KIND, length, txid, kind, undurable, crc
     return VALID, length, txid, kind, undurable, crc
