@@ -26,9 +26,9 @@ import struct
 import google_crc32c
 import numpy as np
 
+from engine.native.bytewise import copy_bytes, store_u64
 from engine.native.crc32c import crc_finish, crc_start, crc_update, load_u64
 from engine.native.kernel import inner
-from engine.native.bytewise import copy_bytes, store_u64
 from engine.units import Txid
 from engine.wal.errors import RecordTooLarge
 
