@@ -11,11 +11,9 @@ LogClosed           the log was closed
 
 from __future__ import annotations
 
-import errno as errno_names
-import os
 from pathlib import Path
 
-from engine.errors import TidegaugeError, printable, quoted
+from engine.errors import TidegaugeError, error_text, printable
 from engine.units import Bytes, Offset
 
 
@@ -24,10 +22,7 @@ class LogPoisoned(TidegaugeError):
 
     def __init__(self, errno: int, *, path: Path | None = None) -> None:
         where = f"{printable(str(path))}: " if path is not None else ""
-        name = errno_names.errorcode.get(errno, f"errno {errno}")
-        super().__init__(
-            f"{where}the log stopped after an I/O error: {os.strerror(errno)} ({name}); open it again to recover"
-        )
+        super().__init__(f"{where}the log stopped after an I/O error: {error_text(errno)}; open it again to recover")
         self.errno, self.path = errno, path
 
 
@@ -86,5 +81,5 @@ class BadReference(TidegaugeError):
 
     def __init__(self, *, asked: int, first: int, last: int) -> None:
         held = f"it holds txid {first:,} to {last:,}" if last >= first else "it holds no record"
-        super().__init__(f"txid {quoted(asked)} is not in this log; {held}")
+        super().__init__(f"txid {asked:,} is not in this log; {held}")
         self.asked, self.first, self.last = asked, first, last
