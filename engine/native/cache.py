@@ -5,7 +5,8 @@ callee or a constant of another module, nor a change of NUMBA_BOUNDSCHECK, and `
 import where no folder can be written. So each kernel file has a folder of its own, named by a hash of
 that file and of every module of ours that it imports, directly or not, of numba's version and of the
 bounds-check setting: in the folder that TIDEGAUGE_KERNELS names, else beside the package if that can be
-written, else in the user's cache folder, else in a private temporary one that goes with the process.
+written, else in the user's cache folder, else in a private temporary one that goes with the process, and
+where not even that can be made, nowhere: kernels are then compiled for this process alone.
 """
 
 from __future__ import annotations
@@ -29,21 +30,27 @@ _IMPORT = re.compile(r"^\s*(?:from\s+(engine[\w.]*)\s+import\s+(\([^)]*\)|[^\n]*
 _private: list[tempfile.TemporaryDirectory[str]] = []  # kept alive until the process ends
 
 
-def kernel_folder(source: Path) -> Path:
-    """Return the folder for the compiled kernels of `source`; it exists and can be written."""
-    folder = kernel_root() / f"{source.stem}-{fingerprint(source)}"
+def kernel_folder(source: Path) -> Path | None:
+    """Return the folder for the compiled kernels of `source`, which can be written, or None where none can."""
+    root = kernel_root()
+    if root is None:
+        return None
+    folder = root / f"{source.stem}-{fingerprint(source)}"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
 @functools.cache
-def kernel_root() -> Path:
+def kernel_root() -> Path | None:
     """Return the first folder that can be written: the named one, beside the package, the user's, a private one."""
     named = [Path(os.environ[FOLDER])] if os.environ.get(FOLDER) else []
     for candidate in (*named, ROOT / ".kernels", platformdirs.user_cache_path("tidegauge") / "kernels"):
         if _can_write(candidate):
             return candidate
-    private = tempfile.TemporaryDirectory(prefix="tidegauge-kernels-")
+    try:
+        private = tempfile.TemporaryDirectory(prefix="tidegauge-kernels-")
+    except OSError:
+        return None
     _private.append(private)
     return Path(private.name)
 
