@@ -7,6 +7,7 @@ or flag reaches the terminal raw.
 from __future__ import annotations
 
 import difflib
+import errno
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -42,8 +43,14 @@ class FileTrouble(TidegaugeError):
     """The operating system refused something about a path."""
 
     def __init__(self, path: Path | str, doing: str, error: OSError) -> None:
-        super().__init__(f"{printable(str(path))}: cannot {doing}: {os.strerror(error.errno) if error.errno else error}")
+        why = os.strerror(error.errno) if error.errno else str(error)
+        super().__init__(f"{printable(str(path))}: cannot {doing}: {why}")
         self.path, self.errno = Path(path), error.errno
+
+
+def error_text(code: int) -> str:
+    """Return an errno in words and by name: `Input/output error (EIO)`."""
+    return f"{os.strerror(code)} ({errno.errorcode.get(code, f'errno {code}')})"
 
 
 def quoted(text: object) -> str:
@@ -54,4 +61,4 @@ def quoted(text: object) -> str:
 
 def printable(text: str) -> str:
     """Return text with every control or unprintable character made visible as an escape."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode("ascii") for c in text)
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode() for c in text)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import NamedTuple
 
-from engine.measure.histogram import LADDER_NS, ladder_counts
+from engine.measure.buckets import LADDER_NS, ladder_counts
 from engine.snapshot import Absent, FineHistogram, Histogram, PeriodQuantiles, Snapshot, WalSnapshot
 
 PREFIX = "tidegauge_"

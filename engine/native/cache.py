@@ -4,8 +4,9 @@ Numba keeps a compiled function until the function's own file changes. It sees n
 callee or a constant of another module, nor a change of NUMBA_BOUNDSCHECK, and `cache=True` raises at
 import where no folder can be written. So each kernel file has a folder of its own, named by a hash of
 that file and of every module of ours that it imports, directly or not, of numba's version and of the
-bounds-check setting: beside the package if that can be written, else in the user's cache folder, else
-in a private temporary one that goes with the process.
+bounds-check setting: in the folder that TIDEGAUGE_KERNELS names, else beside the package if that can be
+written, else in the user's cache folder, else in a private temporary one that goes with the process, and
+where not even that can be made, nowhere: kernels are then compiled for this process alone.
 """
 
 from __future__ import annotations
@@ -23,25 +24,33 @@ import platformdirs
 
 ROOT = Path(__file__).resolve().parents[2]
 BOUNDS_CHECK = "NUMBA_BOUNDSCHECK"
+FOLDER = "TIDEGAUGE_KERNELS"
 
 _IMPORT = re.compile(r"^\s*(?:from\s+(engine[\w.]*)\s+import\s+(\([^)]*\)|[^\n]*)|import\s+(engine[\w.]*))", re.M)
 _private: list[tempfile.TemporaryDirectory[str]] = []  # kept alive until the process ends
 
 
-def kernel_folder(source: Path) -> Path:
-    """Return the folder for the compiled kernels of `source`; it exists and can be written."""
-    folder = kernel_root() / f"{source.stem}-{fingerprint(source)}"
+def kernel_folder(source: Path) -> Path | None:
+    """Return the folder for the compiled kernels of `source`, which can be written, or None where none can."""
+    root = kernel_root()
+    if root is None:
+        return None
+    folder = root / f"{source.stem}-{fingerprint(source)}"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
 @functools.cache
-def kernel_root() -> Path:
-    """Return the first folder that can be written: beside the package, the user's cache, a private one."""
-    for candidate in (ROOT / ".kernels", platformdirs.user_cache_path("tidegauge") / "kernels"):
+def kernel_root() -> Path | None:
+    """Return the first folder that can be written: the named one, beside the package, the user's, a private one."""
+    named = [Path(os.environ[FOLDER])] if os.environ.get(FOLDER) else []
+    for candidate in (*named, ROOT / ".kernels", platformdirs.user_cache_path("tidegauge") / "kernels"):
         if _can_write(candidate):
             return candidate
-    private = tempfile.TemporaryDirectory(prefix="tidegauge-kernels-")
+    try:
+        private = tempfile.TemporaryDirectory(prefix="tidegauge-kernels-")
+    except OSError:
+        return None
     _private.append(private)
     return Path(private.name)
 
@@ -49,7 +58,8 @@ def kernel_root() -> Path:
 def fingerprint(source: Path) -> str:
     """Return 16 hex digits that change with anything the compiled kernels of `source` were made from."""
     digest = hashlib.sha256()
-    digest.update(f"numba {version('numba')} numpy {version('numpy')} bounds {os.environ.get(BOUNDS_CHECK, '')}".encode())
+    bounds = os.environ.get(BOUNDS_CHECK, "")
+    digest.update(f"numba {version('numba')} numpy {version('numpy')} bounds {bounds}".encode())
     for path in sorted(source_closure(source)):
         digest.update(str(path.name).encode())
         digest.update(path.read_bytes())

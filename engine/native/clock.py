@@ -37,7 +37,9 @@ def monotonic_ns(typing_context):  # type: ignore[no-untyped-def]
         builder.call(function, [ir.Constant(_I32, time.CLOCK_MONOTONIC), timespec])
         zero, one = ir.Constant(_I32, 0), ir.Constant(_I32, 1)
         seconds = builder.load(builder.gep(timespec, [zero, zero]))
-        return builder.add(builder.mul(seconds, ir.Constant(_I64, _SECOND)), builder.load(builder.gep(timespec, [zero, one])))
+        return builder.add(
+            builder.mul(seconds, ir.Constant(_I64, _SECOND)), builder.load(builder.gep(timespec, [zero, one]))
+        )
 
     return types.int64(), build
 

@@ -49,8 +49,11 @@ def kernel(*signatures: Any) -> Callable[[Callable[..., Any]], Any]:
 def inner(function: Callable[..., Any]) -> Any:
     """Declare a function that kernels call."""
     with _compiling:  # the cache folder is a global of numba's, read when the dispatcher is made
+        folder = kernel_folder(Path(function.__code__.co_filename))
+        if folder is None:
+            return numba.njit(nogil=True)(function)
         before = config.CACHE_DIR
-        config.CACHE_DIR = str(kernel_folder(Path(function.__code__.co_filename)))
+        config.CACHE_DIR = str(folder)
         try:
             return numba.njit(nogil=True, cache=True)(function)
         finally:
@@ -58,7 +61,7 @@ def inner(function: Callable[..., Any]) -> Any:
 
 
 def compile_all(progress: Callable[[int, int], None] | None = None) -> int:
-    """Compile or load every declared kernel; return how many had to be compiled.
+    """Compile or load every declared kernel; return how many signatures had to be compiled.
 
     progress: called with (kernels ready, kernels in all) before each one and at the end. Call this from
     one place, before threads run kernels: compiling holds Python's lock for seconds.
@@ -68,8 +71,9 @@ def compile_all(progress: Callable[[int, int], None] | None = None) -> int:
         for ready, (dispatcher, signature) in enumerate(_declared):
             if progress is not None:
                 progress(ready, len(_declared))
+            before = _misses(dispatcher)
             dispatcher.compile(signature)
-            compiled += sum(dispatcher.stats.cache_misses.values()) > 0
+            compiled += _misses(dispatcher) - before
         if progress is not None:
             progress(len(_declared), len(_declared))
     return compiled
@@ -88,3 +92,7 @@ def require_platform() -> str | None:
         found = f"{platform.system()} {platform.machine()} {platform.libc_ver()[0] or 'without glibc'}"
         return f"this is {found}; tidegauge runs on Linux with glibc, on x86_64 or aarch64"
     return None
+
+
+def _misses(dispatcher: Any) -> int:
+    return sum(dispatcher.stats.cache_misses.values())

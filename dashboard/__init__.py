@@ -1,0 +1,1 @@
+"""All that a person or Prometheus touches: command line, sources, history, exporter, screens."""

@@ -1,0 +1,5 @@
+"""`python -m dashboard` is `tidegauge`."""
+
+from dashboard.cli.main import main
+
+main()

@@ -1,0 +1,1 @@
+"""The exporter: one snapshot per scrape, as Prometheus text, as JSON, and as a health answer."""
