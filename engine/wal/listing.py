@@ -77,3 +77,10 @@ def free_broken_name(path: Path) -> Path:
         count += 1
         candidate = path.with_name(f"{path.name}.{count}{BROKEN}")
     return candidate
+
+
+def refuse_unused(folder: Path) -> None:
+    """Raise NotALog for a folder in which no log was ever opened, FileTrouble where it cannot be read."""
+    listing = list_log(folder)
+    if not (listing.segments or listing.broken or (folder / LOCK_NAME).exists()):
+        raise NotALog(folder, found="it holds no segment")

@@ -81,7 +81,7 @@ _SEARCH_DTYPE = np.dtype(
         ("end", "i8"),
         ("expected", "i8"),
         ("seed", "i8"),
-        ("proof", "i8"),  # 1: only records that say `expected` was durable; 0: any record from `expected` on
+        ("wanted", "i8"),  # _PROOF, _LATER or _OLDER
         ("budget", "i8"),  # bytes that may still be checksummed
         ("found", "i8"),  # offset, or -1
         ("found_txid", "i8"),
@@ -91,6 +91,7 @@ _SEARCH_DTYPE = np.dtype(
 )
 _SEARCH = type_of_record(_SEARCH_DTYPE)
 _SEARCHING, _FOUND, _NOTHING, _TOO_MANY = 0, 1, 2, 3
+_PROOF, _LATER, _OLDER = 0, 1, 2  # records that say `expected` was durable; from it on; from before it
 
 
 class RecordScan:
@@ -153,7 +154,7 @@ def proof_of_damage(view: npt.NDArray[np.uint8], *, start: int, end: int, expect
     start: where that txid should stand, a multiple of 8. Bytes made to look like millions of records cost a bounded
     time and count as proof: what cannot be told apart from damage is not cut.
     """
-    search = _make_search(start, end, expected, seed, proof=True)
+    search = _make_search(start, end, expected, seed, _PROOF)
     status = _run(view, search)
     return None if status == _NOTHING else Offset(int(search["found"][0]))
 
@@ -162,10 +163,15 @@ def later_records(
     view: npt.NDArray[np.uint8], *, start: int, end: int, expected: int, seed: int
 ) -> Iterator[tuple[Offset, Txid]]:
     """Yield (offset, txid) of the records in view[start:end], at any multiple of 8, from txid `expected` on."""
-    search = _make_search(start, end, expected, seed, proof=False)
+    search = _make_search(start, end, expected, seed, _LATER)
     while _run(view, search) == _FOUND:
         yield Offset(int(search["found"][0])), Txid(int(search["found_txid"][0]))
         search["position"] = search["found"] + search["found_bytes"]
+
+
+def is_recycled(view: npt.NDArray[np.uint8], *, start: int, end: int, expected: int, seed: int) -> bool:
+    """Return whether view[start:end] holds a record from before `expected`: space that was written before."""
+    return _run(view, _make_search(start, end, expected, seed, _OLDER)) == _FOUND
 
 
 @kernel(types.int64(u8_array, _SCAN, _ROWS))
@@ -218,9 +224,12 @@ def search_records(view, search, positions):  # type: ignore[no-untyped-def]
         if (last & np.uint64(0xFFFFFF00)) != 0 or (last & np.uint64(0xFF)) not in (DATA, SEAL):
             continue
         txid, undurable = np.int64(load_u64(view, at + 8)), np.int64(last >> np.uint64(32))
-        if txid < search.expected or txid - search.expected > (at - search.start) // HEADER_SIZE:
+        if search.wanted == _OLDER:
+            if not 0 <= txid < search.expected:
+                continue
+        elif txid < search.expected or txid - search.expected > (at - search.start) // HEADER_SIZE:
             continue
-        if search.proof != 0 and txid - undurable < search.expected:
+        if search.wanted == _PROOF and txid - undurable < search.expected:
             continue
         code, length, _txid, _kind, _undurable, _crc = read_record(view, at, search.end, search.seed)
         search.found = at
@@ -233,10 +242,10 @@ def search_records(view, search, positions):  # type: ignore[no-untyped-def]
     return np.int64(_SEARCHING)
 
 
-def _make_search(start: int, end: int, expected: int, seed: int, *, proof: bool) -> npt.NDArray[np.void]:
+def _make_search(start: int, end: int, expected: int, seed: int, wanted: int) -> npt.NDArray[np.void]:
     search = np.zeros(1, _SEARCH_DTYPE)
     search["position"] = search["start"] = start
-    search["end"], search["expected"], search["seed"], search["proof"] = end, expected, seed, proof
+    search["end"], search["expected"], search["seed"], search["wanted"] = end, expected, seed, wanted
     search["budget"] = 16 * (end - start) + (64 << 20)
     search["found"] = -1
     return search

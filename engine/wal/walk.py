@@ -29,7 +29,7 @@ from engine.wal.contents import LogContents, Segment, TornTail
 from engine.wal.errors import LogDamaged, NotALog, UnsupportedVersion
 from engine.wal.listing import Block, list_log, read_block
 from engine.wal.record import ALIGN, BAD_KIND, DATA, HEADER_SIZE, LOG_ID_BYTES, log_seed
-from engine.wal.scan import AT_END, OUT_OF_ORDER, STALE, WHY, RecordScan, later_records, proof_of_damage
+from engine.wal.scan import AT_END, OUT_OF_ORDER, STALE, WHY, RecordScan, is_recycled, later_records, proof_of_damage
 from engine.wal.segment import (
     HEADER_BLOCK,
     MAX_SEGMENT_SIZE,
@@ -73,6 +73,8 @@ class LogWalk:
         self.folder, self._start, self._up_to, self._from_disk = folder, start_txid, up_to, from_disk
         self._segments: list[Segment] = []
         self._contents: LogContents | None = None
+        self.first_txid = Txid(1)  # the oldest txid of the walk
+        self.reached = Txid(0)  # the newest txid read, first_txid - 1 before there is one
 
     @property
     def contents(self) -> LogContents:
@@ -99,6 +101,9 @@ class LogWalk:
         # 2. Their records, each segment against the header of the next.
         torn, dirty = None, False
         first = self._first_wanted(used)
+        if used:
+            self.first_txid = _header(used[first]).first_txid
+            self.reached = Txid(self.first_txid - 1)
         for k in range(first, len(used)):
             _check_follows(used[k], self._segments[-1] if k > first else None)
             if k < len(used) - 1:
@@ -146,7 +151,7 @@ class LogWalk:
             raise _damaged(block, block.size, "the end of the file", f"a segment of {header.segment_size:,} bytes")
         view = self._read(block)
         scan = _scan(view, header, end)
-        yield from _pieces(block, header, scan)
+        yield from self._pieces(block, header, scan)
         if scan.position != end or scan.why != AT_END:
             raise _damaged(block, scan.position, WHY[scan.why], f"txid {scan.expected:,}, which was durable")
         self._note(block, header, scan)
@@ -156,20 +161,20 @@ class LogWalk:
         header = _header(block)
         view = self._read(block)
         scan = _scan(view, header, min(view.size, header.segment_size))
-        yield from _pieces(block, header, scan)
+        yield from self._pieces(block, header, scan)
         # What proves damage may also be a record that a writer appended since we read the bytes before it: while
         # reading them again brings more records, it was that.
         while not self._is_enough(scan) and (proof := _proof(view, scan, header)) is not None:
             before = scan.position
             view = self._read(block)
             scan = _scan(view, header, min(view.size, header.segment_size), after=scan)
-            yield from _pieces(block, header, scan)
+            yield from self._pieces(block, header, scan)
             if scan.position == before:
                 raise _damaged(block, scan.position, WHY[scan.why], proof)
         self._note(block, header, scan)
         length = _nonzero_bytes(view, scan.position)
         is_short = block.size < header.segment_size
-        if not is_short and (length == 0 or scan.why == STALE):
+        if not is_short and (length == 0 or _is_old(view, scan, header)):
             return None, length > 0
         found = "the end of the file" if is_short and not length else WHY[scan.why]
         return (
@@ -241,6 +246,11 @@ class LogWalk:
                 return tuple(later.path for later in prepared[k:])
         return ()
 
+    def _pieces(self, block: Block, header: SegmentHeader, scan: RecordScan) -> Iterator[Piece]:
+        for rows in scan.pieces():
+            self.reached = Txid(int(rows["txid"][-1]))
+            yield Piece(block.path, header, scan.view, rows)
+
     def _read(self, block: Block) -> npt.NDArray[np.uint8]:
         return read_file(block.path, limit=MAX_SEGMENT_SIZE, from_disk=self._from_disk)
 
@@ -284,8 +294,6 @@ def _check_headers(used: list[Block]) -> None:
             raise _damaged(block, 32, f"segment number {header.number:,}", f"{block.number:,}, as in its name")
         if header.log_id != _header(used[0]).log_id:
             raise _damaged(block, 16, f"log id {header.log_id.hex()}", f"{_header(used[0]).log_id.hex()}")
-        if block.size > header.segment_size:
-            raise _damaged(block, header.segment_size, "more bytes", f"a file of {header.segment_size:,} bytes")
 
 
 def _check_follows(block: Block, before: Segment | None) -> None:
@@ -322,11 +330,6 @@ def _scan(
     )
 
 
-def _pieces(block: Block, header: SegmentHeader, scan: RecordScan) -> Iterator[Piece]:
-    for rows in scan.pieces():
-        yield Piece(block.path, header, scan.view, rows)
-
-
 def _proof(view: npt.NDArray[np.uint8], scan: RecordScan, header: SegmentHeader) -> str | None:
     """Return what is allowed where the scan stopped, if that is damage; None: it is an end or a torn tail."""
     wanted = f"txid {scan.expected:,}"
@@ -338,6 +341,17 @@ def _proof(view: npt.NDArray[np.uint8], scan: RecordScan, header: SegmentHeader)
     end = min(view.size, header.segment_size)
     proof = proof_of_damage(view, start=scan.position, end=end, expected=scan.expected, seed=seed)
     return None if proof is None else f"{wanted}, which was durable by the record at byte {proof:,}"
+
+
+def _is_old(view: npt.NDArray[np.uint8], scan: RecordScan, header: SegmentHeader) -> bool:
+    """Return whether what follows the records is from before the segment was recycled, as far as can be known.
+
+    A record torn in recycled space looks the same; nobody was promised it, and its bytes are zeroed all the same.
+    """
+    if scan.why == STALE:
+        return True
+    end = min(view.size, header.segment_size)
+    return is_recycled(view, start=scan.position, end=end, expected=scan.expected, seed=log_seed(header.log_id))
 
 
 def _frames_say_durable(view: npt.NDArray[np.uint8]) -> bool:
