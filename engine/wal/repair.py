@@ -32,7 +32,7 @@ class Repair:
 
     def to_text(self) -> str:
         """Return what was done; the last line says what the log holds now."""
-        lines = [f"damaged: {damage}" for damage in self.damages]
+        lines = [str(damage) for damage in self.damages]
         if self.lost is not None:
             lines.append(self.lost.to_text())
         if self.torn is not None:

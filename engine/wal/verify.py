@@ -54,7 +54,7 @@ class Verdict:
         ]
         lines += [_segment_text(segment) for segment in self.segments]
         lines += [f"  {path.name}  prepared, not used yet" for path in self.prepared]
-        lines += [f"  {path.name}  a copy from an earlier repair" for path in self.broken]
+        lines += [f"  {path.name}  a copy of what was cut" for path in self.broken]
         if self.in_use:
             lines.append("a writer has this log open; what it appends meanwhile may be missing here")
         if self.torn is not None:
@@ -63,7 +63,7 @@ class Verdict:
                 f"{self.torn.txid:,} was never durable; opening the log for writing, or repair, cuts it"
             )
         if self.damage is not None:
-            lines.append(f"damaged: {self.damage}")
+            lines.append(str(self.damage))
             lines.append(self.lost.to_text() if self.lost else "")
         else:
             lines.append("whole, closed cleanly" if self.is_sealed and not self.torn else "whole")
