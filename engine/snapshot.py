@@ -78,7 +78,7 @@ class SegmentRow(msgspec.Struct, frozen=True):
     state: Literal["closed", "active", "prepared"]
 
 
-class WalStages(msgspec.Struct, frozen=True):
+class WalStages(msgspec.Struct, frozen=True, tag="stages"):
     """Where the time of commits goes; the four sum to the commit latency. Each on the STAGE ladder."""
 
     queue: Histogram  # from the call until its bytes began to be written, and from written until its sync began
@@ -122,7 +122,7 @@ class WalSnapshot(msgspec.Struct, frozen=True, kw_only=True, tag="wal"):
     segments: tuple[SegmentRow, ...] | Absent
 
 
-class ProcessSnapshot(msgspec.Struct, frozen=True):
+class ProcessSnapshot(msgspec.Struct, frozen=True, tag="process"):
     """This process, so that a meter which disturbs what it measures can be seen doing so."""
 
     cpu_seconds: float

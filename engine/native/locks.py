@@ -87,6 +87,24 @@ def broadcast(record, condition):  # type: ignore[no-untyped-def]
     _cond_broadcast(address_of(record, condition))
 
 
+@inner
+def wait_at(record, conditions, index, mutex):  # type: ignore[no-untyped-def]
+    """Wait on the condition at `index` of a field that holds several; the caller has checked the index."""
+    _cond_wait(address_of(record, conditions) + np.uint64(index * CONDITION_BYTES), address_of(record, mutex))
+
+
+@inner
+def signal_at(record, conditions, index):  # type: ignore[no-untyped-def]
+    """Wake one waiter of the condition at `index`."""
+    _cond_signal(address_of(record, conditions) + np.uint64(index * CONDITION_BYTES))
+
+
+@inner
+def broadcast_at(record, conditions, index):  # type: ignore[no-untyped-def]
+    """Wake all waiters of the condition at `index`."""
+    _cond_broadcast(address_of(record, conditions) + np.uint64(index * CONDITION_BYTES))
+
+
 @intrinsic
 def _timed_wait(typing_context, condition, mutex, deadline):  # type: ignore[no-untyped-def]
     def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]

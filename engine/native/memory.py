@@ -27,9 +27,14 @@ def record_type(fields: Sequence[tuple[Any, ...]]) -> np.dtype[np.void]:
 
 def make_records(count: int, dtype: np.dtype[np.void]) -> np.ndarray[Any, np.dtype[np.void]]:
     """Return `count` zeroed records that start on a cache line; the array keeps their memory alive."""
-    raw = np.zeros(count * dtype.itemsize + CACHE_LINE, np.uint8)
-    skip = -raw.ctypes.data % CACHE_LINE
-    return raw[skip : skip + count * dtype.itemsize].view(dtype)
+    return make_bytes(count * dtype.itemsize).view(dtype)
+
+
+def make_bytes(count: int, alignment: int = CACHE_LINE) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """Return `count` zeroed bytes that begin at a multiple of `alignment` (4096 suits direct I/O)."""
+    raw = np.zeros(count + alignment, np.uint8)
+    skip = -raw.ctypes.data % alignment
+    return raw[skip : skip + count]
 
 
 @intrinsic
@@ -41,3 +46,29 @@ def store_at(typing_context, address, value):  # type: ignore[no-untyped-def]
         return context.get_dummy_value()
 
     return types.void(types.uint64, types.int64), build
+
+
+@intrinsic
+def bytes_at(typing_context, address):  # type: ignore[no-untyped-def]
+    """Return an address as a pointer to uint8, for numba.carray."""
+
+    def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.inttoptr(arguments[0], ir.IntType(8).as_pointer())
+
+    return types.CPointer(types.uint8)(types.uint64), build
+
+
+def record_at(record_type: Any) -> Any:
+    """Return an intrinsic that takes an address for a record of that numba type.
+
+    A record argument costs a Python caller microseconds; an address in an int64 array costs nothing.
+    """
+
+    @intrinsic
+    def at(typing_context, address):  # type: ignore[no-untyped-def]
+        def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+            return builder.inttoptr(arguments[0], context.get_value_type(record_type))
+
+        return record_type(types.uint64), build
+
+    return at

@@ -19,6 +19,7 @@ from engine.errors import FileTrouble
 from engine.units import MIB
 
 PositionedWrite = Callable[[int, bytes, int], int]  # os.pwrite, or one that fails as a test planned
+positioned_write: PositionedWrite = os.pwrite
 _PIECE = 4 * MIB
 _ZEROS = bytes(1 * MIB)
 

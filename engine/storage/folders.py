@@ -78,12 +78,16 @@ def create_zeroed(path: Path, size: int, *, first: bytes = b"", write: Positione
 
 
 def recycle_file(old: Path, new: Path, *, zero_bytes: int) -> None:
-    """Give a file that is no longer needed another name, its first bytes zeroed durably before that.
+    """Give a file that is no longer needed another name, its first bytes zeroed: durable on return.
 
-    In this order a crash never shows the old beginning under the new name.
+    A crash leaves the file under the old name and whole, as NEW.tmp, or under the new name with its beginning zeroed;
+    never whole under the new name, and never without its beginning under the old one. Raises FileTrouble.
     """
-    overwrite(old, 0, bytes(zero_bytes))
-    rename_file(old, new)
+    temporary = new.with_name(new.name + TEMPORARY)
+    rename_file(old, temporary)
+    sync_folder(new.parent)
+    overwrite(temporary, 0, bytes(zero_bytes))
+    rename_file(temporary, new)
     sync_folder(new.parent)
 
 

@@ -1,0 +1,1 @@
+"""The command line: parse, call, print. stdout is data, stderr is narration, exit codes are an API."""

@@ -1,0 +1,122 @@
+"""The flags of a local engine, shared by the dashboard and `serve`: one model, one device, one number of handlers."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dashboard.cli import types
+from engine.units import GIB, KIB, MIB, Bytes
+
+MODELS = ("group", "pipeline:1", "pipeline:5", "handler", "handler-recheck")
+SYNCS = ("fdatasync", "fsync", "dsync", "none")
+MAX_HANDLERS = 1000
+DEFAULT_PORT = 9755
+DEFAULT_BIND = "127.0.0.1"
+
+THREADS = types.count("threads", minimum=1, maximum=MAX_HANDLERS)
+MODEL = types.Name("model", MODELS)
+DEVICE = types.DeviceName()
+SYNC = types.Name("sync", SYNCS)
+VALUE_SIZE = types.size("value size", minimum=1, maximum=MIB)
+SEGMENT_SIZE = types.size("segment size", minimum=64 * KIB, maximum=4 * GIB, multiple_of=4096)
+PORT = types.count("port", minimum=0, maximum=65535)
+
+
+@dataclass(frozen=True, slots=True)
+class EngineFlags:
+    """What the command line says about the local engine."""
+
+    threads: int
+    model: str
+    device: str
+    value_size: Bytes
+    sync: str
+    path: Path | None
+
+
+def engine_flags(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the engine's flags to a command; it receives them as `flags`, an EngineFlags."""
+
+    @click.option(
+        "--threads",
+        type=THREADS,
+        default=8,
+        show_default=True,
+        metavar="N",
+        help="Handler threads that commit records.",
+    )
+    @click.option(
+        "--model",
+        type=MODEL,
+        default="group",
+        show_default=True,
+        metavar="NAME",
+        help=f"Write-thread model: {', '.join(MODELS)}.",
+    )
+    @click.option(
+        "--device",
+        type=DEVICE,
+        default="real",
+        show_default=True,
+        metavar="NAME",
+        help="real, or a simulated latency added to each sync: serial:5ms (one at a time), parallel:1ms.",
+    )
+    @click.option(
+        "--value-size",
+        type=VALUE_SIZE,
+        default="1KiB",
+        show_default=True,
+        metavar="SIZE",
+        help="Payload bytes of a record.",
+    )
+    @click.option(
+        "--sync",
+        type=SYNC,
+        default="fdatasync",
+        show_default=True,
+        metavar="NAME",
+        help=f"{', '.join(SYNCS)} (none is not durable).",
+    )
+    @click.option(
+        "--path",
+        type=click.Path(path_type=Path),
+        default=None,
+        metavar="DIR",
+        help="Folder for the log; its parent must exist. Default: a temporary folder on a disk, removed at the end.",
+    )
+    @functools.wraps(command)
+    def with_flags(
+        *args: Any, threads: int, model: str, device: str, value_size: int, sync: str, path: Path | None, **others: Any
+    ) -> Any:
+        flags = EngineFlags(
+            threads=threads, model=model, device=device, value_size=Bytes(value_size), sync=sync, path=path
+        )
+        return command(*args, flags=flags, **others)
+
+    return with_flags
+
+
+def exporter_flags(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --port and --bind."""
+    port = click.option(
+        "--port",
+        type=PORT,
+        default=DEFAULT_PORT,
+        show_default=True,
+        metavar="N",
+        help="Port of /metrics; 0 takes a free one.",
+    )
+    bind = click.option(
+        "--bind",
+        default=DEFAULT_BIND,
+        show_default=True,
+        metavar="ADDRESS",
+        help="Address to listen on. There is no password: any but this computer's own opens it to the network.",
+    )
+    return port(bind(command))
