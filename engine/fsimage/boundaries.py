@@ -40,5 +40,3 @@ def find_boundaries(data, start, end, piece_bytes, offsets, firsts, state):  # t
         messages += 1
     state[0], state[1] = messages, at
     return np.int64(pieces)
-
-

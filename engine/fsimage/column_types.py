@@ -9,8 +9,8 @@ from numba import typeof, types
 from engine.fsimage.columns import make_block_columns, make_inode_columns
 
 # numba publishes no types for its types: Any is all mypy could learn here.
-INODE_COLUMNS: Any = typeof(make_inode_columns(0))  # type: ignore[no-untyped-call]
-BLOCK_COLUMNS: Any = typeof(make_block_columns(0))  # type: ignore[no-untyped-call]
+INODE_COLUMNS: Any = typeof(make_inode_columns(0))
+BLOCK_COLUMNS: Any = typeof(make_block_columns(0))
 BYTES = types.Array(types.uint8, 1, "C", readonly=True)  # file bytes: mapped, or decompressed and frozen
 HEAP = types.Array(types.uint8, 1, "C")
 I64S = types.Array(types.int64, 1, "C")

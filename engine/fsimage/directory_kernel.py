@@ -69,9 +69,7 @@ def _note(problems, totals, problem, offset, parent, child):  # type: ignore[no-
         types.Array(types.uint16, 1, "C"), types.Array(types.int64, 2, "C"), I64S, I64S,
     )
 )  # fmt: skip
-def attach(
-    data, start, end, most, slots, base, is_direct, inode_id, referred, parent, flags, problems, totals, report
-):  # type: ignore[no-untyped-def]
+def attach(data, start, end, most, slots, base, is_direct, inode_id, referred, parent, flags, problems, totals, report):  # type: ignore[no-untyped-def]
     """Take at most `most` entries of data[start:end]; return the offset behind them, or -1 with `report` filled.
 
     parent: int32[rows], DETACHED before. problems: int64[p, 4]; the first p are noted, all are counted in totals.

@@ -46,7 +46,16 @@ LINKS, LINK_BYTES, CLIENTS, CLIENT_BYTES, MACHINE_BYTES, FILES, DIRECTORIES = ra
 CURSORS = 16
 
 # Codes beyond those of varints.
-BAD_KIND, NO_ID, LONG_NAME, BAD_REPLICATION, BAD_POLICY, BAD_LENGTH, CHANGED, BAD_ID = -10, -11, -12, -13, -14, -15, -16, -17
+BAD_KIND, NO_ID, LONG_NAME, BAD_REPLICATION, BAD_POLICY, BAD_LENGTH, CHANGED, BAD_ID = (
+    -10,
+    -11,
+    -12,
+    -13,
+    -14,
+    -15,
+    -16,
+    -17,
+)
 
 # What a failed walk reports.
 CODE, OFFSET, VALUE = range(3)
@@ -111,7 +120,7 @@ def make_sparse_arrays(counts: I64Array) -> SparseArrays:
     )
 
 
-SPARSE_ARRAYS = typeof(make_sparse_arrays(np.zeros(CURSORS, np.int64)))  # type: ignore[no-untyped-call]
+SPARSE_ARRAYS = typeof(make_sparse_arrays(np.zeros(CURSORS, np.int64)))
 
 
 @inner
@@ -121,9 +130,7 @@ def fail(report, code, offset, value):  # type: ignore[no-untyped-def]
     return np.int64(-1)
 
 
-@kernel(
-    I64(BYTES, I64, I64, I64, types.boolean, INODE_COLUMNS, BLOCK_COLUMNS, HEAP, SPARSE_ARRAYS, I64S, I64S, I64S)
-)
+@kernel(I64(BYTES, I64, I64, I64, types.boolean, INODE_COLUMNS, BLOCK_COLUMNS, HEAP, SPARSE_ARRAYS, I64S, I64S, I64S))
 def walk_inodes(data, start, end, most, fill, inodes, blocks, names, sparse, cursors, limits, report):  # type: ignore[no-untyped-def]
     """Walk at most `most` delimited INode messages of data[start:end]; return the offset behind them, or -1.
 
@@ -141,7 +148,7 @@ def walk_inodes(data, start, end, most, fill, inodes, blocks, names, sparse, cur
             return fail(report, at, message, 0)
         kind, inode_id, has_id = np.uint64(0), np.uint64(0), False
         name, name_end = at, at
-        part, part_end, part_kind = at, at, 0
+        part, part_end, part_kind = at, at, np.int64(0)
         while at < stop:
             tag_at = at
             tag, at = read_uvarint(data, at, stop)

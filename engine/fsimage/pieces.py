@@ -32,7 +32,7 @@ def run_pieces(count: int, work: Callable[[int], None], *, threads: int, phase: 
                 following += 1
             try:
                 work(index)
-            except BaseException as error:
+            except BaseException as error:  # noqa: BLE001 - raised again on the caller's thread
                 with lock:
                     if index < failed_at:
                         failed_at, failure = index, error
