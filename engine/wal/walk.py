@@ -32,6 +32,7 @@ from engine.wal.record import ALIGN, BAD_KIND, DATA, HEADER_SIZE, LOG_ID_BYTES, 
 from engine.wal.scan import AT_END, OUT_OF_ORDER, STALE, WHY, RecordScan, is_recycled, later_records, proof_of_damage
 from engine.wal.segment import (
     HEADER_BLOCK,
+    MAGIC,
     MAX_SEGMENT_SIZE,
     MIN_SEGMENT_SIZE,
     VERSION,
@@ -190,7 +191,7 @@ class LogWalk:
         before = self._segments[-1] if self._segments else None
         bad = block.bad
         assert bad is not None  # `pieces` takes a block without header and without fault as prepared
-        if before is None and block.raw[:4].strip(b"\0") not in (b"", b"TIDE"):
+        if before is None and not all(byte in (0, whole) for byte, whole in zip(block.raw, MAGIC, strict=False)):
             raise NotALog(self.folder, found=f"{block.path.name} begins with {bad.found}")
         expected = SegmentHeader(
             log_id=before.header.log_id if before else block.raw[16:32].ljust(LOG_ID_BYTES, b"\0"),
