@@ -54,14 +54,13 @@ def run_wal(flags: WalFlags) -> int:
 
 def _measure_and_report(flags: WalFlags, folder: RunFolder, progress: Progress, stop: threading.Event) -> int:
     from dashboard.cli.kernels import prepare_kernels
-    from engine.environment import environment_of, mount_of
+    from engine.environment import environment_of
 
     needs = [bytes_needed(case) for case in flags.cases()]
     require_room(folder.path, sum(needs) if flags.keep else max(needs))  # now, not after an hour
-    mount = mount_of(folder.path)
-    if mount is not None and mount.is_memory:
+    if folder.memory:
         progress.note(
-            f"note: {printable(str(folder.path))} is on {mount.file_system}: memory, where a sync makes nothing durable"
+            f"note: {printable(str(folder.path))} is on {folder.memory}: memory, where a sync makes nothing durable"
         )
     if folder.existing_log:
         progress.note(f"note: {printable(str(folder.path))} already holds a log: the run adds to it, and it stays")

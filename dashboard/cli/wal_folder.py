@@ -45,6 +45,12 @@ class RunFolder:
     temporary: bool
     existing_log: bool
 
+    @property
+    def memory(self) -> str:
+        """The file system's name where the folder is in memory, so that a sync makes nothing durable; else ""."""
+        mount = mount_of(self.path)
+        return mount.file_system if mount is not None and mount.is_memory else ""
+
 
 @contextlib.contextmanager
 def run_folder(path: Path | None, *, keep: bool) -> Iterator[RunFolder]:

@@ -8,14 +8,14 @@ kept    = all records where they are read back; else those of a moment, since th
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from engine.errors import FileTrouble, TidegaugeError, printable
-from engine.units import GIB, SECOND, Bytes, format_size, parse_duration
+from engine.storage.space import disk_room, kept_free
+from engine.units import SECOND, Bytes, format_size, parse_duration
 
 SEGMENT_HEADER, RECORD_HEADER = 4096, 24  # docs/reference/wal-format.md
 SPARE_SEGMENTS = 4  # the one in use, the prepared one, one kept for recycling, and one that is about to go
@@ -58,25 +58,11 @@ def bytes_needed(case: Mapping[str, Any]) -> Bytes:
     return Bytes((segments + SPARE_SEGMENTS) * case["segment_size"])
 
 
-def kept_free(total: int) -> Bytes:
-    """Return what a run leaves free of a disk of `total` bytes: 5 % or 1 GiB, whichever is less."""
-    return Bytes(min(total // 20, GIB))
-
-
 def require_room(folder: Path, needed: int) -> None:
     """Raise DiskTooFull if `needed` bytes do not fit beside what must stay free."""
     total, free = disk_room(folder)
     if free - needed < kept_free(total):
         raise DiskTooFull(folder, needed=needed, free=free, kept=kept_free(total))
-
-
-def disk_room(folder: Path) -> tuple[int, int]:
-    """Return (total, free to us) bytes of the file system that holds `folder`."""
-    try:
-        numbers = os.statvfs(folder)
-    except OSError as error:
-        raise FileTrouble(folder, "see how much room there is", error) from error
-    return numbers.f_blocks * numbers.f_frsize, numbers.f_bavail * numbers.f_frsize
 
 
 class RoomGuard:
