@@ -35,7 +35,6 @@ from engine.wal.models import ModelThreads, WriteModel, parse_model
 from engine.wal.opening import (
     CLOSER_ROW,
     MAX_CALLERS,
-    METER_ROWS,
     MODEL_ROW,
     SharedState,
     claim,
@@ -207,12 +206,15 @@ class Log:
 
     def meter_totals(self) -> dict[str, npt.NDArray[np.int64]]:
         """Return each meter summed over all threads (maxima: the largest), since the last reset."""
-        used = [*range(self._rows.high_water), *range(MODEL_ROW, METER_ROWS)]
-        rows = self.shared.meters[used]
-        return {
-            name: np.max(rows[name], axis=0) if name.endswith("_max_ns") else np.sum(rows[name], axis=0)
-            for name in METER_TOTALS
-        }
+        meters = self.shared.meters
+        parts = (meters[: self._rows.high_water], meters[MODEL_ROW:])
+        totals = {}
+        for name in METER_TOTALS:
+            if name.endswith("_max_ns"):
+                totals[name] = np.max([part[name].max(initial=0) for part in parts])
+            else:
+                totals[name] = parts[0][name].sum(axis=0) + parts[1][name].sum(axis=0)
+        return totals
 
     def closed_segments(self) -> tuple[ClosedSegment, ...]:
         """Return the segments that were rolled away and are still there, oldest first."""
