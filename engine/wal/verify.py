@@ -14,6 +14,7 @@ from engine.wal.errors import LogDamaged
 from engine.wal.listing import refuse_unused
 from engine.wal.lost import Lost, what_follows
 from engine.wal.walk import LogWalk
+from engine.wal.wording import counted
 
 _TRIES = 5  # a writer may recycle a segment between our listing it and reading it
 
@@ -49,8 +50,8 @@ class Verdict:
         used = sum(segment.used for segment in self.segments)
         held = f"txid {self.first_txid:,} to {self.last_txid:,}" if self.records else "no txid"
         lines = [
-            f"{printable(str(self.folder))}: {_counted(len(self.segments), 'segment')}, "
-            f"{_counted(self.records, 'record')}, {held}, {format_size(used)} used"
+            f"{printable(str(self.folder))}: {counted(len(self.segments), 'segment')}, "
+            f"{counted(self.records, 'record')}, {held}, {format_size(used)} used"
         ]
         lines += [_segment_text(segment) for segment in self.segments]
         lines += [f"  {path.name}  prepared, not used yet" for path in self.prepared]
@@ -171,7 +172,3 @@ def _of_damage(walk: LogWalk, damage: LogDamaged, *, in_use: bool) -> Verdict:
 def _segment_text(segment: Segment) -> str:
     held = f"txid {segment.header.first_txid:,} to {segment.last_txid:,}" if segment.records else "no record yet"
     return f"  {segment.path.name}  {held}, {segment.used:,} of {segment.header.segment_size:,} bytes"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
