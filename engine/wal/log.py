@@ -117,13 +117,13 @@ class Log:
         preparer.start()
         return cls(folder, lock, shared, preparer, model=write_model, device=spec, sync=mode)
 
-    def commit(self, payload: bytes | npt.NDArray[np.uint8], *, durable: bool = True) -> Txid:
+    def commit(self, payload: bytes | bytearray | memoryview, *, durable: bool = True) -> Txid:
         """Commit one record; return its txid once it is durable.
 
         durable=False returns once it is appended: it is lost in a crash unless a later durable commit returned.
         Raises RecordTooLarge, LogClosed, or LogPoisoned: then this record was not acknowledged and never will be.
         """
-        view = np.frombuffer(payload, np.uint8) if isinstance(payload, bytes) else payload
+        view = np.frombuffer(payload if isinstance(payload, bytes) else bytes(payload), np.uint8)
         if view.size > self.max_payload:
             raise RecordTooLarge(size=view.size, limit=self.max_payload)
         try:
