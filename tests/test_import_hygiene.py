@@ -64,7 +64,7 @@ def test_the_linter_watches_every_room_that_does_without_the_screen() -> None:
         contract["source_modules"] for contract in contracts if contract.get("forbidden_modules") == ["textual"]
     ]
 
-    assert watched == [[f"dashboard.{room}" for room in existing_rooms()]]
+    assert watched == [f"dashboard.{room}" for room in existing_rooms()]
 
 
 @pytest.mark.parametrize("room", ["engine", "dashboard", "themes"])
