@@ -77,5 +77,6 @@ def _ending(contents: LogContents) -> Iterator[str]:
     elif contents.records == 0:
         yield f"# end: no record; txid {contents.first_txid:,} comes next"
     else:
+        held = f"txid {contents.first_txid:,} to {contents.last_txid:,}"
         how = ", closed cleanly" if contents.is_sealed and torn is None else ""
-        yield f"# end: {counted(contents.records, 'record')}, txid {contents.first_txid:,} to {contents.last_txid:,}{how}"
+        yield f"# end: {counted(contents.records, 'record')}, {held}{how}"

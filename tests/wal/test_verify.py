@@ -165,7 +165,7 @@ def test_what_is_before_the_damage_is_dumped(folder):
         (b"\x00\x01\x02", "hex 000102"),
         (b"\xff" * 40, "hex " + "ff" * 32 + "..."),
         (b"x" * 40, "'" + "x" * 32 + "'..."),
-        ("a caf\u00e9 \u202e".encode(), r"'a caf\xc3\xa9 \xe2\x80\xae'"),
+        ("na\u00efve, \u202e".encode(), r"'na\xc3\xafve, \xe2\x80\xae'"),
     ],
 )
 def test_payloads_are_shown_and_never_reach_a_terminal_raw(payload, text):
