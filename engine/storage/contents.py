@@ -54,11 +54,15 @@ def file_size(path: Path) -> int:
 def write_zeros(descriptor: int, start: int, end: int, write: PositionedWrite = os.pwrite) -> None:
     """Write zeros to [start, end), for real: space that is only reserved makes each later sync write the journal too.
 
-    May raise OSError: for use inside `opened`.
+    Synced piece by piece: a log commits on the same disk meanwhile and would wait behind all of them at once. May
+    raise OSError: for use inside `opened`.
     """
-    at = start
+    at = synced = start
     while at < end:
         at += write(descriptor, _ZEROS[: end - at], at)
+        if at - synced >= _PIECE:
+            os.fdatasync(descriptor)
+            synced = at
 
 
 def zero_to_end(path: Path, start: int, size: int) -> None:

@@ -49,6 +49,7 @@ from engine.wal.state import CLOSED, METER_DTYPE, METER_TOTALS
 
 DEFAULT_SEGMENT_SIZE = Bytes(64 * MIB)
 SLOW_SYNC_NS = Nanoseconds(100_000_000)  # as hbase.regionserver.wal.slowsync.ms
+_CALLERS_PATIENCE_NS = 10_000_000_000  # a hung disk keeps its callers; nothing of theirs is closed then
 
 
 class Log:
@@ -156,6 +157,7 @@ class Log:
             state = self.shared.log[0]
             control.refuse_commits(state, 1)
             self._drain()
+            control.wait_for_callers(state, _CALLERS_PATIENCE_NS)
             self._threads.stop()
             devices.configure(self.shared.device, spec, mode)
             self.model, self.device, self.sync = write_model, spec, mode
@@ -181,14 +183,14 @@ class Log:
                 failed = False
             except LogPoisoned:
                 failed = True
-            ended = self._threads.stop()
+            idle = bool(control.wait_for_callers(state, _CALLERS_PATIENCE_NS))
+            ended = self._threads.stop() and idle
             self._preparer.stop()
             if not failed and ended and int(state["appended"]) > 0:
                 seal(state, shared.device[0], shared.buffers, shared.meters, CLOSER_ROW)
-            for descriptor in (*map(int, shared.meters["descriptor"]), int(state["descriptor"]), int(state["folder"])):
-                close_descriptor(descriptor)
-            shared.meters["descriptor"] = -1
-            self._lock.release()
+            if ended:  # else a hung disk still has our writes, and nobody else may open the log
+                self._close_descriptors()
+                self._lock.release()
 
     def __enter__(self) -> Log:
         return self
@@ -262,6 +264,12 @@ class Log:
         code = int(commits.drain(shared.log[0], shared.device[0], shared.buffers, shared.meters, CLOSER_ROW))
         if code < 0:
             raise LogPoisoned(-code, path=self.folder)
+
+    def _close_descriptors(self) -> None:
+        state, meters = self.shared.log[0], self.shared.meters
+        for descriptor in (*map(int, meters["descriptor"]), int(state["descriptor"]), int(state["folder"])):
+            close_descriptor(descriptor)
+        meters["descriptor"] = -1
 
     def _start_threads(self) -> ModelThreads:
         shared = self.shared
