@@ -16,7 +16,7 @@ from engine.wal.lost import Lost, what_follows
 from engine.wal.walk import LogWalk
 from engine.wal.wording import counted
 
-_TRIES = 5  # a writer may recycle a segment between our listing it and reading it
+_TRIES = 100  # on a log whose segments go while we read them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,14 +117,22 @@ class Verdict:
 def verify_log(folder: Path) -> Verdict:
     """Read every record of a log. Raises NotALog, UnsupportedVersion, FileTrouble; damage is in the verdict."""
     refuse_unused(folder)
-    in_use = is_locked(folder)
-    for _ in range(_TRIES - 1):
+    if not is_locked(folder):
+        return _verify(folder, in_use=False)
+    # Between our listing the folder and reading it the writer may have recycled a segment, which looks like a missing
+    # one. What is still missing at a second look is.
+    last: str | None = None
+    for _ in range(_TRIES):
         try:
-            return _verify(folder, in_use=in_use)
+            verdict = _verify(folder, in_use=True)
         except FileTrouble as trouble:
-            if not in_use or trouble.errno != errno.ENOENT:
+            if trouble.errno != errno.ENOENT:
                 raise
-    return _verify(folder, in_use=in_use)
+            continue
+        if verdict.damage is None or str(verdict.damage) == last:
+            return verdict
+        last = str(verdict.damage)
+    return _verify(folder, in_use=True)
 
 
 def _verify(folder: Path, *, in_use: bool) -> Verdict:
