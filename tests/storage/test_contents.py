@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from engine.errors import FileTrouble
@@ -21,6 +22,17 @@ def test_a_file_is_read_up_to_the_limit(tmp_path, from_disk):
     assert whole.tobytes() == path.read_bytes()
     assert read_file(path, limit=1000, from_disk=from_disk).tobytes() == path.read_bytes()[:1000]
     assert whole.flags.writeable  # the caller's own, and of the one type that kernels are compiled for
+
+
+@pytest.mark.parametrize(("size", "is_reused"), [(99, False), (100, True), (101, True)])
+def test_memory_is_read_into_where_it_is_large_enough(tmp_path, size, is_reused):
+    (tmp_path / "file").write_bytes(b"x" * 100)
+    memory = np.zeros(size, np.uint8)
+
+    content = read_file(tmp_path / "file", limit=1000, into=memory)
+
+    assert content.tobytes() == b"x" * 100
+    assert np.shares_memory(content, memory) is is_reused
 
 
 def test_an_empty_file_reads_as_nothing(tmp_path):

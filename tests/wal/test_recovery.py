@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.units import Offset
+from engine.units import Bytes, Offset
 from engine.wal.errors import LogDamaged, NotALog, UnsupportedVersion
 from engine.wal.reading import read_records
 from engine.wal.recovery import prepare_for_writing, recover
@@ -114,6 +114,16 @@ def test_a_full_segment_ends_where_the_file_does(tmp_path):
     assert contents.tail is not None
     assert contents.tail.used == SEGMENT_SIZE
     assert records(tmp_path / "log") == log.records()
+
+
+@pytest.mark.parametrize("name", [FIRST, SECOND, THIRD])
+def test_segments_may_differ_in_size(log, folder, name):
+    rewrite_header(folder / name, segment_size=Bytes(4 * SEGMENT_SIZE))
+    with (folder / name).open("ab") as file:
+        file.write(bytes(3 * SEGMENT_SIZE))
+
+    assert recover(folder).last_txid == 9
+    assert records(folder) == log.records()
 
 
 def test_prepared_segments_are_listed_and_kept(log, folder):
