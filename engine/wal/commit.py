@@ -39,7 +39,7 @@ def commit(log, device, buffers, meter, stamps, payload, began, durable):  # typ
         unlock(log, "mutex")
         return code
     batch = log.filling
-    txid = append(log, buffers, payload, payload_state)
+    txid = append(log, device, buffers, payload, payload_state)
     if durable == 0:
         if log.model == PIPELINE:
             signal(log, "work")

@@ -18,10 +18,11 @@ from types import TracebackType
 import numpy as np
 import numpy.typing as npt
 
+from engine.errors import FileTrouble
 from engine.measure.clock import Clock, SystemClock
 from engine.native.kernel import compile_all
 from engine.storage import device as devices
-from engine.storage.contents import positioned_write
+from engine.storage.contents import positioned_write, sync_contents
 from engine.storage.descriptors import close_descriptor
 from engine.storage.device import DeviceSpec
 from engine.storage.faults import Fault, FaultTable, arm
@@ -29,7 +30,7 @@ from engine.storage.folders import FolderLock
 from engine.units import MIB, Bytes, Nanoseconds, Txid
 from engine.wal import commit as commits
 from engine.wal import control
-from engine.wal.errors import LogClosed, LogPoisoned, RecordTooLarge
+from engine.wal.errors import LogBusy, LogClosed, LogPoisoned, RecordTooLarge
 from engine.wal.meter_rows import MeterRows
 from engine.wal.models import ModelThreads, WriteModel, parse_model
 from engine.wal.opening import (
@@ -44,7 +45,7 @@ from engine.wal.opening import (
 from engine.wal.preparer import ClosedSegment, SegmentPreparer
 from engine.wal.recovery import prepare_for_writing, recover
 from engine.wal.seal import seal
-from engine.wal.segment import check_segment_size
+from engine.wal.segment import check_segment_size, segment_name
 from engine.wal.state import CLOSED, METER_DTYPE, METER_TOTALS
 
 DEFAULT_SEGMENT_SIZE = Bytes(64 * MIB)
@@ -148,17 +149,21 @@ class Log:
     def reconfigure(self, *, model: str | None = None, device: str | None = None, sync: str | None = None) -> None:
         """Continue on a new segment with another model, device or sync mode; meters restart from zero.
 
-        Commits in progress end first; those that arrive meanwhile get LogClosed. Raises BadValue, LogPoisoned.
+        Commits in progress end first; those that arrive meanwhile get LogClosed. Raises BadValue, LogPoisoned,
+        LogClosed, LogBusy where a hung disk keeps a commit.
         """
         write_model = parse_model(model) if model else self.model
         spec = devices.parse_device(device) if device else self.device
         mode = devices.parse_sync(sync) if sync else self.sync
         with self._admin:
+            if self._is_closed:
+                raise LogClosed(self.folder)
             state = self.shared.log[0]
             control.refuse_commits(state, 1)
             self._drain()
-            control.wait_for_callers(state, _CALLERS_PATIENCE_NS)
-            self._threads.stop()
+            if not control.wait_for_callers(state, _CALLERS_PATIENCE_NS) or not self._threads.stop():
+                raise LogBusy(self.folder)
+            self._sync_unsynced()
             devices.configure(self.shared.device, spec, mode)
             self.model, self.device, self.sync = write_model, spec, mode
             self.reset_meters()
@@ -180,9 +185,10 @@ class Log:
             control.refuse_commits(state, 1)
             try:
                 self._drain()
+                self._sync_unsynced()
                 failed = False
-            except LogPoisoned:
-                failed = True
+            except (LogPoisoned, FileTrouble):
+                failed = True  # unsealed: recovery then looks at the end with more care
             idle = bool(control.wait_for_callers(state, _CALLERS_PATIENCE_NS))
             ended = self._threads.stop() and idle
             self._preparer.stop()
@@ -264,6 +270,13 @@ class Log:
         code = int(commits.drain(shared.log[0], shared.device[0], shared.buffers, shared.meters, CLOSER_ROW))
         if code < 0:
             raise LogPoisoned(-code, path=self.folder)
+
+    def _sync_unsynced(self) -> None:
+        """Make durable what sync mode none left to the operating system: a seal, or another mode, vouches for it."""
+        if self.sync == "none":
+            for segment in self.closed_segments():
+                sync_contents(segment.path)
+            sync_contents(self.folder / segment_name(self.watermarks()["segment"]))
 
     def _close_descriptors(self) -> None:
         state, meters = self.shared.log[0], self.shared.meters
