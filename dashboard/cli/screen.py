@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dashboard.cli.engine_flags import EngineFlags
+from dashboard.cli.interrupt import raise_on_signals
 from dashboard.cli.local_engine import engine_folder, make_engine, memory_note
 from dashboard.terminal import why_no_screen
 
@@ -29,7 +30,7 @@ def open_dashboard(flags: EngineFlags, *, port: int, bind: str, exporter: bool) 
     """Run the dashboard until it is left; return its exit code. Raises UsageError where there is no terminal."""
     if problem := why_no_screen():
         raise click.UsageError(problem)
-    with engine_folder(flags) as folder, contextlib.ExitStack() as at_end:
+    with raise_on_signals(), engine_folder(flags) as folder, contextlib.ExitStack() as at_end:
 
         def start(progress: Progress) -> Engine:
             engine = _engine(flags, folder, progress)

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from dashboard.cli.interrupt import SIGNALS, stop_on_signals
+from dashboard.cli.interrupt import SIGNALS, raise_on_signals, stop_on_signals
 from tests.waiting import run_threads
 
 
@@ -46,3 +46,14 @@ def test_in_another_thread_nothing_is_installed() -> None:
             return stop.is_set()
 
     assert run_threads(use) == [False]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_can_end_the_program_as_an_interrupt_does(number: signal.Signals) -> None:
+    before = signal.signal(number, signal.SIG_DFL)
+    try:
+        with pytest.raises(KeyboardInterrupt), raise_on_signals():
+            signal.raise_signal(number)
+        assert signal.getsignal(number) is signal.SIG_DFL
+    finally:
+        signal.signal(number, before)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import signal
 import socket
 import sys
 import threading
@@ -131,3 +132,22 @@ def test_a_path_that_cannot_be_used_is_said_before_the_screen_opens(
 
     assert result.exit_code == 2
     assert "it holds something else than a log, such as 'notes.txt'" in result.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_before_the_screen_has_opened_still_cleans_up(
+    disk_path: Path, open_with: Callable[[Use], None], monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(disk_path))
+
+    def use(make_engine: Callable[[Progress], Any]) -> int:
+        assert list(disk_path.iterdir())
+        signal.raise_signal(number)
+        return 0
+
+    open_with(use)
+
+    result = run()
+
+    assert (result.exit_code, result.stderr.strip()) == (130, "tidegauge: interrupted")
+    assert not list(disk_path.iterdir())
