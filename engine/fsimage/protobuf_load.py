@@ -62,6 +62,8 @@ from engine.measure.phases import Phase
 
 INODE, INODE_DIR = "INODE", "INODE_DIR"
 _RAW = ("ERASURE_CODING", "SNAPSHOT", "SNAPSHOT_DIFF", "INODE_REFERENCE", "CACHE_MANAGER", "STRING_TABLE")
+_MAX_EXPANSION = 3
+_FREE_BYTES = 1 << 20
 
 
 class Piece(NamedTuple):
@@ -245,6 +247,7 @@ def _fill(load: Load, step: Phase, pieces: list[Piece]) -> tuple[InodeColumns, B
     totals = bases[-1]
     if totals[ik.BLOCKS] > MAX_BLOCKS:
         raise load.container.damage(INODE, 0, f"{int(totals[ik.BLOCKS]):,} blocks", f"{MAX_BLOCKS:,}")
+    _check_density(load, totals, sum(piece.end - piece.start for piece in pieces))
     inodes, blocks = make_inode_columns(rows), make_block_columns(int(totals[ik.BLOCKS]))
     names, sparse = np.zeros(int(totals[ik.NAME_BYTES]), np.uint8), ik.make_sparse_arrays(totals)
 
@@ -257,6 +260,18 @@ def _fill(load: Load, step: Phase, pieces: list[Piece]) -> tuple[InodeColumns, B
     inodes.name_start[rows] = totals[ik.NAME_BYTES]
     inodes.block_start[rows] = totals[ik.BLOCKS]
     return inodes, blocks, names, make_sparse(sparse, totals), int(totals[ik.DIRECTORIES])
+
+
+def _check_density(load: Load, totals: I64Array, section_bytes: int) -> None:
+    """Refuse an image whose columns would dwarf it, before they are allocated.
+
+    The smallest inodes a NameNode writes take 1.7 times their bytes in columns; empty messages would take 30 times.
+    """
+    needed = int(totals @ ik.COLUMN_BYTES)
+    allowed = _MAX_EXPANSION * section_bytes + _FREE_BYTES
+    if needed > allowed:
+        found = f"{int(totals[ik.ROWS]):,} inodes that need {needed:,} bytes of columns in {section_bytes:,} bytes"
+        raise load.container.damage(INODE, 0, found, f"{allowed:,}")
 
 
 def _walk(
