@@ -19,6 +19,7 @@ from engine.fsimage.columns import DETACHED, I32, NO_PARENT, U8, Flag, InodeColu
 from engine.fsimage.columns import I64 as I64Array
 from engine.fsimage.pieces import run_pieces
 from engine.measure.phases import Phase
+from engine.native.crc32c import load_u64
 from engine.native.kernel import bare, kernel
 
 _PIECE_ROWS = 1 << 17
@@ -60,7 +61,10 @@ def _compare(names, name_start, left, right):  # type: ignore[no-untyped-def]
     """Return below, at or above 0 as the name of row `left` sorts before, with or after that of `right`."""
     a, a_end = name_start[left], name_start[left + 1]
     b, b_end = name_start[right], name_start[right + 1]
-    for i in range(min(a_end - a, b_end - b)):
+    common, i = min(a_end - a, b_end - b), np.int64(0)
+    while i + 8 <= common and load_u64(names, a + i) == load_u64(names, b + i):  # siblings share long prefixes
+        i += 8
+    for i in range(i, common):
         difference = np.int64(names[a + i]) - np.int64(names[b + i])
         if difference != 0:
             return difference
