@@ -163,7 +163,7 @@ def _scan(
     while cursors[ik.ROWS] < rows:
         load.check()
         row, at = int(cursors[ik.ROWS]), int(state[lk.AT])
-        if row % PIECE_ROWS == 0:
+        if row == len(pieces) * PIECE_ROWS:  # a table that was full may bring us here twice
             pieces.append(LegacyPiece(at, int(state[lk.LEFT_IN_DIRECTORY]), cursors.copy()))
         target = min(row - row % PIECE_ROWS + PIECE_ROWS, rows)
         result = int(
@@ -227,6 +227,8 @@ def _fill(
         if result < 0:
             found, allowed = lk.describe(int(report[ik.CODE]), int(report[ik.VALUE]))
             raise damage(load.container, int(report[ik.OFFSET]), found, allowed)
+        if load.lookups is not None:
+            load.lookups.append(int(counts[4]))
         owners[index] = _names_of(head.data, users, counts[0]), _names_of(head.data, groups, counts[1])
         step.advance(int(cursors[ik.ROWS] - piece.bases[ik.ROWS]), read=result - piece.at)
 
