@@ -182,14 +182,15 @@ def test_only_the_parent_cache_spares_walks_from_the_root(tmp_path):
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
-        (lambda d: d[:-30], "reaches past the end"),
+        (lambda d: d[:-30], "number of blocks that the file cannot hold"),
+        (lambda d: d[:-6], "owner or group that reaches past the end"),
         (lambda d: d[:8] + struct.pack(">q", 1 << 40) + d[16:], "1,099,511,627,776 inodes"),
         (lambda d: d.replace(b"/a/deep/f", b"/q/deep/f"), "parent has not been met"),
         (lambda d: d.replace(struct.pack(">q", 1 << 40) + struct.pack(">q", 1), b"\xff" * 16), "2\\^63"),
         (lambda d: d[:24] + b"\x00\x05/root" + d[26:], "not the root directory"),
         (lambda d: d + b"surplus", None),
     ],
-    ids=["cut", "huge-count", "missing-parent", "negative-length", "no-root", "surplus"],
+    ids=["cut-in-blocks", "cut-in-owner", "huge-count", "missing-parent", "negative-length", "no-root", "surplus"],
 )
 def test_damage_names_what_and_where(tmp_path, load, spoil, words):
     image = write_legacy(tmp_path / "image", -16, TREE)
