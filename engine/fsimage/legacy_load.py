@@ -158,7 +158,8 @@ def _scan(
     is_local = bool(head.features & Feature.LOCAL_NAMES)
     state, cursors, report = np.zeros(lk.STATE, np.int64), np.zeros(ik.CURSORS, np.int64), np.zeros(3, np.int64)
     parents = np.zeros(rows if is_local else 0, np.int32)
-    table, pieces = lk.make_directories(_FIRST_TABLE), []
+    table = lk.make_directories(_FIRST_TABLE)
+    pieces: list[LegacyPiece] = []
     state[lk.AT] = head.start
     while cursors[ik.ROWS] < rows:
         load.check()
