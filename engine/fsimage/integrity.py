@@ -30,6 +30,7 @@ class Trouble(Enum):
     COUNT = "counts that disagree"
     MISSING_STRING = "owners or groups that the string table lacks"
     OPEN_FILE = "open files that are not there"
+    DUPLICATE_BLOCK = "blocks that two files have, or one twice"
     DANGLING_SNAPSHOT = "snapshot entries of an inode that is not there"
 
 
