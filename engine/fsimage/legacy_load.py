@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -26,7 +26,9 @@ from engine.fsimage.columns import (
     Kind,
     Namespace,
     OpenFile,
+    Quotas,
     SecretState,
+    SnapshotInfo,
     Sparse,
     Strings,
     Texts,
@@ -39,15 +41,17 @@ from engine.fsimage.errors import CodecMissing, ImageDamaged
 from engine.fsimage.integrity import MOST, Trouble
 from engine.fsimage.legacy_layout import Feature, features_of
 from engine.fsimage.legacy_reader import LegacyError, LegacyReader
+from engine.fsimage.legacy_snapshots import SnapshotLoad, read_header_snapshots
 from engine.fsimage.load_state import MAX_EXPANSION, Load, check_reach, make_sparse, note_order
 from engine.fsimage.pieces import run_pieces
-from engine.fsimage.tree import find, index_children, order_by_name
+from engine.fsimage.tree import find, find_id, index_children, order_by_name
 from engine.measure.phases import Phase
 
 PIECE_ROWS = 1 << 16
 _SMALLEST_RECORD = 8  # bytes: an empty name, replication, blocks
 _FIRST_TABLE = 1 << 16  # directories
 _FIRST_OWNERS = 1 << 10
+_BY_ID = b"/.reserved/.inodes/"  # how an open file that only a snapshot holds is named
 _MAX_OWNERS = 1 << 20
 
 
@@ -67,6 +71,7 @@ class LegacyHead:
     features: Feature
     data: U8
     start: int  # of the first record in `data`
+    snapshots: tuple[int, tuple[SnapshotInfo, ...]]  # counter, and those the header lists
 
 
 def read_head(container: Container, load: Load | None = None) -> LegacyHead:
@@ -95,8 +100,7 @@ def _read_head(container: Container, load: Load | None) -> LegacyHead:
     )
     txid = reader.i64() if features & Feature.TXID else None
     last_inode = reader.i64() if features & Feature.INODE_ID else None
-    if features & Feature.SNAPSHOTS:
-        raise LegacyError(reader.at, f"layout {container.layout_version}, whose inodes hold snapshots", "-1 to -42")
+    snapshots = read_header_snapshots(reader, features) if features & Feature.SNAPSHOTS else (0, ())
     codec = ""
     if features & Feature.COMPRESSION and reader.u8():
         codec = reader.text()
@@ -124,7 +128,7 @@ def _read_head(container: Container, load: Load | None) -> LegacyHead:
         last_inode_id=last_inode,
         txid=txid,
     )
-    return LegacyHead(header, features, data, start)
+    return LegacyHead(header, features, data, start, snapshots)
 
 
 def load_legacy(load: Load) -> Namespace:
@@ -134,6 +138,8 @@ def load_legacy(load: Load) -> Namespace:
         head = read_head(container, load)
         rows = head.header.inode_count
         step.expect(rows)
+        if head.features & Feature.SNAPSHOTS:
+            return _with_snapshots(load, step, head)
         with step.phase("scan", total=rows) as scanning:
             pieces, totals, table, parents, end = _scan(load, scanning, head, rows)
         inodes, blocks, names, sparse, strings = _fill(load, step, head, pieces, totals, table, parents)
@@ -149,6 +155,35 @@ def load_legacy(load: Load) -> Namespace:
             check_reach(load.findings, inodes, tree, 0, int(totals[ik.DIRECTORIES]), set())
     namespace = Namespace(head.header, inodes, names, blocks, tree, strings, sparse, Extras(), 0)
     return _behind(load, namespace, head, end)
+
+
+def _with_snapshots(load: Load, step: Phase, head: LegacyHead) -> Namespace:
+    """Load a layout whose inodes carry snapshots, in plain Python."""
+    reader = LegacyReader(head.data.data, head.start)
+    reading = SnapshotLoad(reader, head.features)
+    try:
+        reading.tree(load.check)
+    except LegacyError as error:
+        raise damage(load.container, error.offset, error.found, error.allowed) from error
+    inodes, blocks, names, strings = reading.columns()
+    rows = int(inodes.parent.size)
+    step.advance(rows, read=reader.at - head.start)
+    counts = np.zeros(ik.CURSORS, np.int64)
+    sparse = make_sparse(ik.make_sparse_arrays(counts), counts)
+    quotas = np.array(reading.quotas, np.int64).reshape(-1, 3)
+    sparse = replace(
+        sparse,
+        quotas=Quotas(quotas[:, 0].astype(np.int32), quotas[:, 1].copy(), quotas[:, 2].copy()),
+        symlink_targets=_texts([row for row, _ in reading.links], [target for _, target in reading.links]),
+    )
+    tree = index_children(inodes.parent)
+    with step.phase("order", total=rows) as ordering:
+        order = order_by_name(inodes, names, tree, threads=load.threads, phase=ordering, cancel=load.cancel, most=MOST)
+    note_order(load.findings, inodes, order.same_names, order.first_same_names, order.nameless)
+    check_reach(load.findings, inodes, tree, 0, int((inodes.flags & 3 == Kind.DIRECTORY).sum()), reading.held)
+    extras = Extras(snapshots=reading.state(*head.snapshots))
+    namespace = Namespace(head.header, inodes, names, blocks, tree, strings, sparse, extras, 0)
+    return _behind(load, namespace, head, reader.at)
 
 
 def _scan(
@@ -311,25 +346,14 @@ def _behind(load: Load, namespace: Namespace, head: LegacyHead, at: int) -> Name
         load.findings.add(Trouble.COUNT, f"{left:,} bytes stand behind the end", offset=reader.at)
     sparse = namespace.sparse
     rows = sorted(clients)
-    made = Sparse(
-        sparse.acls,
-        sparse.xattrs,
-        sparse.quotas,
-        sparse.type_quotas,
-        sparse.symlink_targets,
-        _texts(rows, [clients[row][0] for row in rows]),
-        _texts(rows, [clients[row][1] for row in rows]),
-    )
-    return Namespace(
-        namespace.header,
-        namespace.inodes,
-        namespace.names,
-        namespace.blocks,
-        namespace.tree,
-        namespace.strings,
-        made,
-        Extras(open_files=tuple(open_files), secrets=secrets, cache=cache),
-        namespace.root,
+    return replace(
+        namespace,
+        sparse=replace(
+            sparse,
+            client_names=_texts(rows, [clients[row][0] for row in rows]),
+            client_machines=_texts(rows, [clients[row][1] for row in rows]),
+        ),
+        extras=replace(namespace.extras, open_files=tuple(open_files), secrets=secrets, cache=cache),
     )
 
 
@@ -355,7 +379,9 @@ def _open_files(
         at = reader.at
         if reader.i32() != 0:
             raise LegacyError(at, "datanodes of an open file's last block", "none")
-        row = find(namespace, path)
+        in_snapshot = path.removeprefix(_BY_ID)
+        by_id = in_snapshot != path and in_snapshot.isdigit() and len(in_snapshot) < 20
+        row = find_id(namespace, int(in_snapshot)) if by_id else find(namespace, path)
         if row is None or namespace.kind(row) is not Kind.FILE:
             load.findings.add(Trouble.OPEN_FILE, f"open file {path[:80]!r} is not there", inode_id=inode_id, offset=at)
         else:

@@ -1,4 +1,4 @@
-"""Writes small legacy images of any layout up to -42: the layouts' description, once more, from the writing side."""
+"""Writes small legacy images of any layout: the layouts' description, once more, from the writing side."""
 
 from __future__ import annotations
 
@@ -68,13 +68,54 @@ def record(node: Dir | File | Link, features: Feature, number: int) -> bytes:
         for block_id, length, generation in node.blocks:
             out += struct.pack(">qq", block_id, length)
             out += struct.pack(">q", generation) if features & Feature.GENERATION else b""
+        if features & Feature.SNAPSHOTS:
+            out += struct.pack(">i", 1) + struct.pack(">iqB", 0, 5, 1) + file_copy(node, features, number)
     elif isinstance(node, Dir):
         out += struct.pack(">i", -1)
         out += struct.pack(">q", node.quota[0]) if features & Feature.NAMESPACE_QUOTA else b""
         out += struct.pack(">q", node.quota[1]) if features & Feature.SPACE_QUOTA else b""
+        out += b"\x00\x01" if features & Feature.SNAPSHOTS else b""
     else:
         out += struct.pack(">i", -2) + text(node.target)
     return out + (owner_bytes(node.owner) if features & Feature.PERMISSION else b"")
+
+
+def file_copy(node: File, features: Feature, number: int) -> bytes:
+    """A file's copy in a snapshot diff: attributes alone, or before -45 a whole inode."""
+    if features & Feature.SLIM_SNAPSHOTS:
+        return utf8(b"old") + owner_bytes(node.owner) + struct.pack(">qqhq", 1, 2, 3, 4)
+    whole = struct.pack(">qhqqqiiB", 16385 + number, 1, 2, 3, 4, 0, -1, 0)
+    return utf8(b"old") + whole + owner_bytes(node.owner)
+
+
+def snapshot_header(features: Feature) -> bytes:
+    """One snapshot, s0, of the root."""
+    return struct.pack(">iii", 1, 1, 0) + utf8(b"s0") + record(ROOT, features, 0)
+
+
+def snapshot_tree(tree: list[Dir | File | Link], features: Feature) -> bytes:
+    """Directories by id, depth first; the root is snapshottable, and its diff holds one deleted file, `gone`."""
+    numbers = {node.path: number for number, node in enumerate(tree)}
+
+    def directory(node: Dir) -> bytes:
+        children = [n for n in tree[1:] if n.path.rpartition(b"/")[0] == node.path]
+        out = struct.pack(">q", 16385 + numbers[node.path])
+        out += struct.pack(">iii", 1, 0, 65536) if node.path == b"" else struct.pack(">i", -1)
+        out += struct.pack(">i", len(children))
+        for child in children:
+            out += utf8(child.path.rpartition(b"/")[2]) + record(child, features, numbers[child.path])
+        if node.path == b"":
+            gone = File(b"/gone", blocks=[(9, 99, 1)])
+            out += struct.pack(">iiiB", 1, 0, 3, 1) + struct.pack(">i", 1) + utf8(b"new") + struct.pack(">i", 1)
+            body = record(gone, features, 5000)
+            cut = len(body) - len(owner_bytes(gone.owner))
+            out += utf8(b"gone") + body[:cut] + b"\x00" + body[cut:]
+        else:
+            out += struct.pack(">i", -1)
+        below = [child for child in children if isinstance(child, Dir)]
+        return out + struct.pack(">i", len(below)) + b"".join(map(directory, below))
+
+    return utf8(b"") + record(tree[0], features, 0) + directory(tree[0])
 
 
 def write_legacy(
@@ -95,11 +136,14 @@ def write_legacy(
     head += struct.pack(">qqq", 1001, 0, 1 << 30) if features & Feature.BLOCK_IDS else b""
     head += struct.pack(">q", 77) if features & Feature.TXID else b""
     head += struct.pack(">q", 16385 + len(tree)) if features & Feature.INODE_ID else b""
+    head += snapshot_header(features) if features & Feature.SNAPSHOTS else b""
     if features & Feature.COMPRESSION:
         name = f"org.apache.hadoop.io.compress.{codec}Codec".encode()
         head += b"\x01" + text(name) if codec else b"\x00"
     body = b""
-    if features & Feature.LOCAL_NAMES:
+    if features & Feature.SNAPSHOTS:
+        body += snapshot_tree(tree, features)
+    elif features & Feature.LOCAL_NAMES:
         numbered = {node.path: (number, node) for number, node in enumerate(tree)}
         body += utf8(b"") + record(tree[0], features, 0)
         for parent in tree:
@@ -122,5 +166,8 @@ def write_legacy(
         body += struct.pack(">i", 0)  # datanodes
     if features & Feature.TOKENS:
         body += struct.pack(">iiii", 1, 0, 0, 0)
+    if features & Feature.CACHE:
+        body += struct.pack(">qi", 3, 1) + utf8(b"pool") + struct.pack(">iH", 4, 0o755)
+        body += struct.pack(">iqi", 1, 2, 7) + utf8(b"/a") + struct.pack(">h", 3) + utf8(b"pool")
     path.write_bytes(head + (_COMPRESS[codec](body) if codec else body))
     return path

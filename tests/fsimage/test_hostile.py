@@ -268,7 +268,7 @@ def victims(images, tmp_path_factory):
     rich = images / "hdfs" / "fsimage"
     found += [(rich / f"rich_{name}.fsimage").read_bytes() for name in ("plain", "parallel", "snappy", "parallel_gzip")]
     tree = [LEGACY_ROOT, Dir(b"/a"), File(b"/a/f", blocks=[(1, 2, 3)]), File(b"/g")]
-    found += [write_legacy(folder / str(version), version, tree).read_bytes() for version in (-9, -23, -42)]
+    found += [write_legacy(folder / str(version), version, tree).read_bytes() for version in (-9, -23, -42, -43, -51)]
     found.append(write_image(folder / "p", TREE, ENTRIES, codec=DEFLATE, compress=zlib.compress).read_bytes())
     return found
 

@@ -10,7 +10,7 @@ from engine.fsimage.columns import Flag, Kind
 from engine.fsimage.errors import ImageDamaged
 from engine.fsimage.legacy_layout import Feature, features_of
 from engine.fsimage.strategies import Strategy, load_objects, run_strategy
-from engine.fsimage.tree import count_kinds, find, path_of, walk
+from engine.fsimage.tree import count_kinds, find, find_id, path_of, walk
 from engine.measure.clock import SystemClock
 from tests.fsimage.legacy_writer import ROOT, Dir, File, Link, write_legacy
 
@@ -203,8 +203,25 @@ def test_damage_names_what_and_where(tmp_path, load, spoil, words):
             load(image)
 
 
-def test_layouts_with_snapshots_are_refused_by_name(tmp_path, load):
-    image = write_legacy(tmp_path / "image", -47, TREE)
+@pytest.mark.parametrize("version", [-43, -44, -45, -46, -47, -50, -51])
+def test_layouts_with_snapshots_give_back_the_tree_and_what_snapshots_hold(tmp_path, load, version):
+    tree = [*TREE, Link(b"/b/y", target=b"../a")]
+    image = write_legacy(tmp_path / "image", version, tree, open_files=[(b"/a/two", b"c", b"m")])
 
-    with pytest.raises(ImageDamaged, match="layout -47, whose inodes hold snapshots"):
-        load(image)
+    loaded = load(image)
+    ns = loaded.namespace
+
+    assert loaded.integrity.is_clean, loaded.integrity.lines()
+    assert {path for path, _ in walk(ns)} == {n.path or b"/" for n in tree}
+    assert loaded.integrity.snapshot_only == 1
+    gone = ns.rows - 1 if ns.name(ns.rows - 1) == b"gone" else find_id(ns, 16385 + 5000)
+    assert ns.name(gone) == b"gone"
+    assert ns.inodes.flags[gone] & Flag.IN_SNAPSHOT_ONLY
+    assert ns.size(gone) == 99
+    assert ns.size(find(ns, b"/a/two")) == 123
+    state = ns.extras.snapshots
+    assert (state.counter, [s.name for s in state.snapshots]) == (1, [b"s0"])
+    assert (state.directory_diffs, state.file_diffs) == (1, sum(isinstance(n, File) for n in tree) + 1)
+    assert state.snapshottable == (16385,)
+    if features_of(version) & Feature.CACHE:
+        assert [d.path for d in ns.extras.cache.directives] == ["/a"]
