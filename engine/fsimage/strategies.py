@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from struct import Struct
 
 from engine.errors import BadValue
 from engine.fsimage.container import open_container
@@ -30,6 +31,8 @@ from engine.measure.clock import Clock
 from engine.measure.phases import PhaseTree
 from engine.units import Nanoseconds
 
+_ALL_TIMES = Feature.MTIME | Feature.ATIME | Feature.BLOCK_SIZE
+_WITH_ATIME, _BLOCK, _OLD_BLOCK = Struct(">Hqqq"), Struct(">qqq"), Struct(">qq")
 _CHECK_EVERY = 4096  # records between two looks at the cancel flag
 
 
@@ -85,7 +88,7 @@ class _Block:
 
     block_id: int
     length: int
-    generation: int
+    generation: int = 0
 
 
 class Node:
@@ -210,10 +213,13 @@ def load_objects(
 
 
 def _fields(reader: LegacyReader, features: Feature) -> tuple[int, int, int, int, int]:
-    replication = reader.u16()
-    mtime = reader.i64() if features & Feature.MTIME else 0
-    atime = reader.i64() if features & Feature.ATIME else 0
-    block_size = reader.i64() if features & Feature.BLOCK_SIZE else 0
+    if features & _ALL_TIMES == _ALL_TIMES:
+        replication, mtime, atime, block_size = _WITH_ATIME.unpack(reader.take(26))
+    else:
+        replication = reader.u16()
+        mtime = reader.i64() if features & Feature.MTIME else 0
+        atime = reader.i64() if features & Feature.ATIME else 0
+        block_size = reader.i64() if features & Feature.BLOCK_SIZE else 0
     at, blocks = reader.at, reader.i32()
     size = 24 if features & Feature.GENERATION else 16
     if blocks < -2 or blocks * size > len(reader.data) - reader.at:
@@ -221,6 +227,14 @@ def _fields(reader: LegacyReader, features: Feature) -> tuple[int, int, int, int
     if blocks == 0 and features & Feature.EMPTY_IS_DIRECTORY:
         blocks = -1
     return replication, mtime, atime, block_size, blocks
+
+
+def _blocks_of(features: Feature) -> Struct:
+    return _BLOCK if features & Feature.GENERATION else _OLD_BLOCK
+
+
+def _block_bytes(reader: LegacyReader, features: Feature, count: int) -> memoryview:
+    return reader.take(max(count, 0) * _blocks_of(features).size)
 
 
 def _quota(reader: LegacyReader, features: Feature, blocks: int) -> None:
@@ -233,10 +247,7 @@ def _quota(reader: LegacyReader, features: Feature, blocks: int) -> None:
 def _read_objects(reader: LegacyReader, features: Feature, name: bytes, _: dict[tuple[bytes, bytes], int]) -> Node:
     """An object for every block, permission and path."""
     replication, mtime, atime, block_size, count = _fields(reader, features)
-    blocks = [
-        _Block(reader.i64(), reader.i64(), reader.i64() if features & Feature.GENERATION else 0)
-        for _ in range(max(count, 0))
-    ]
+    blocks = [_Block(*numbers) for numbers in _blocks_of(features).iter_unpack(_block_bytes(reader, features, count))]
     _quota(reader, features, count)
     status = None
     if features & Feature.PERMISSION:
@@ -248,7 +259,7 @@ def _read_objects(reader: LegacyReader, features: Feature, name: bytes, _: dict[
 def _read_lean(reader: LegacyReader, features: Feature, name: bytes, owners: dict[tuple[bytes, bytes], int]) -> Node:
     """Owner, group and mode as one number; blocks as they stand."""
     replication, mtime, atime, block_size, count = _fields(reader, features)
-    blocks = reader.take(max(count, 0) * (24 if features & Feature.GENERATION else 16))
+    blocks = _block_bytes(reader, features, count)
     _quota(reader, features, count)
     packed = 0
     if features & Feature.PERMISSION:
