@@ -143,7 +143,7 @@ class Log:
             handle = self._caller.handle
         except AttributeError:
             handle = self._register_caller()
-        code: int = commits.commit_from_python(handle, view, durable)
+        code: int = commits.commit_from_python(handle, view, int(durable))
         if code < 0:
             raise self._error(code)
         return Txid(code)
