@@ -70,10 +70,10 @@ class LaneScreen(Screen[None]):
             self.put("footer", lambda width, _: [footer(width)])
 
     def draw_text(self, frame: Frame) -> None:
-        """Draw state, headline, distributions and verdict."""
+        """Draw state, headline and verdict."""
 
     def draw_plots(self, frame: Frame) -> None:
-        """Draw what moves along."""
+        """Draw plots and distributions."""
 
     def draw_tables(self, frame: Frame) -> None:
         """Draw tables; every lane has the event log."""

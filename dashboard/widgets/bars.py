@@ -42,6 +42,8 @@ def footer_line(badge: Span, readings: Readings, message: str, width: int, glyph
     end: Line = ((_cost(readings, width), "bar-text"),)
     room = width - width_of((badge,)) - width_of(end) - 2
     if message:
+        if len(message) + 1 > room:  # what was just done says more than what it costs
+            end, room = (), room + width_of(end)
         middle: Line = ((" " + cut(outside(message), room - 1, glyphs), "bar-note"),)
     else:
         middle = _hints(room)

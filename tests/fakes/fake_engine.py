@@ -124,7 +124,7 @@ class FakeEngine:
         self.started = self.stopped = False
         self._lock = threading.Lock()  # guards all below: sample() and controls come from several threads
         self._clock = clock or SystemClock()
-        self._random = np.random.default_rng(seed)
+        self._random = np.random.RandomState(seed)  # its streams are the same in every numpy
         self._handlers, self._model, self._device, self._sync = handlers, model, device, sync
         self._path, self._without_wal = path, without_wal
         self._state, self._poison = "running", ""
