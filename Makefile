@@ -5,6 +5,8 @@ VENV := .venv
 RUN := $(VENV)/bin
 export TIDEGAUGE_SHARED ?= $(abspath ../shared)
 
+# Tests of the screen and the command line take as long as all others: make test runs the two halves side by side.
+SCREEN_TESTS := $(wildcard tests/cli tests/dashboard tests/docs tests/exporter tests/pty tests/screens tests/themes)
 # Rooms whose tests run kernels; they run a second time with bounds checks.
 KERNEL_TESTS := $(wildcard tests/native tests/measure tests/storage tests/wal tests/workloads)
 # A separate kernel cache: numba's own does not notice NUMBA_BOUNDSCHECK.
@@ -13,7 +15,7 @@ BOUNDS := NUMBA_BOUNDSCHECK=1 TIDEGAUGE_KERNELS=$(abspath .kernels-bounds)
 # Every benchmark that can be run by itself.
 BENCH ?= $(patsubst tests/bench/%.py,%,$(shell grep -l "__main__" tests/bench/*.py 2>/dev/null))
 
-.PHONY: help demo test test-unit test-bounds test-pythons test-cluster lint format bench fuzz docs clean venv
+.PHONY: help demo test test-screen test-kernels test-engine test-bounds test-pythons test-cluster lint format bench fuzz docs clean venv
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -25,12 +27,21 @@ demo: venv ## the dashboard on a running log; without a terminal, ten seconds of
 	@if [ -t 0 ] && [ -t 1 ]; then $(RUN)/tidegauge; \
 	else $(RUN)/tidegauge run wal --threads 1,5,50 --duration 2s --warmup 1s; fi
 
-test: test-unit test-bounds ## unit tests with coverage, then the kernels once more with bounds checks
-
-test-unit: venv
+test: venv ## unit tests with coverage, and the kernels once more with bounds checks
 	@$(RUN)/python -m coverage erase
-	$(RUN)/python -m coverage run -m pytest; status=$$?; \
+	@echo "two halves run side by side; each part is shown when it has ended"
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target --keep-going test-screen test-kernels; status=$$?; \
 	$(RUN)/python -m coverage combine --quiet && $(RUN)/python -m coverage report; exit $$status
+
+test-screen: venv
+	$(RUN)/python -m coverage run -m pytest $(SCREEN_TESTS)
+
+test-engine: venv
+	$(RUN)/python -m coverage run -m pytest $(addprefix --ignore=,$(SCREEN_TESTS))
+
+test-kernels:
+	@$(MAKE) --no-print-directory test-engine; status=$$?; \
+	$(MAKE) --no-print-directory test-bounds || status=1; exit $$status
 
 test-bounds: venv
 	@rm -rf .kernels-bounds
