@@ -606,7 +606,7 @@ def test_watermarks_are_in_order_whenever_they_are_read(model, disk_path):
         ended = threading.Event()
 
         def watch() -> None:
-            while not ended.is_set():
+            while not ended.wait(0.0002):  # a watcher that never lets go would keep the preparer's thread waiting
                 seen.append(log.watermarks())
 
         def load() -> None:
