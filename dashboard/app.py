@@ -64,7 +64,6 @@ class TideApp(App[int]):
     """The screen."""
 
     TITLE = "tidegauge"
-    CSS = "Screen { background: $background; layout: vertical; overflow: hidden; }"
     ENABLE_COMMAND_PALETTE = True
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(key.keys, key.action, key.label, show=False, priority="ctrl" in key.keys) for key in keys.KEYS
