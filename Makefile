@@ -5,12 +5,17 @@ VENV := .venv
 RUN := $(VENV)/bin
 export TIDEGAUGE_SHARED ?= $(abspath ../shared)
 
+# Tests of the screen and the command line take as long as all others: make test runs the two halves side by side.
+SCREEN_TESTS := $(wildcard tests/cli tests/dashboard tests/docs tests/exporter tests/pty tests/screens tests/themes)
 # Rooms whose tests run kernels; they run a second time with bounds checks.
 KERNEL_TESTS := $(wildcard tests/native tests/measure tests/storage tests/wal tests/workloads)
 # A separate kernel cache: numba's own does not notice NUMBA_BOUNDSCHECK.
 BOUNDS := NUMBA_BOUNDSCHECK=1 TIDEGAUGE_KERNELS=$(abspath .kernels-bounds)
 
-.PHONY: help demo test test-unit test-bounds test-pythons test-cluster lint format bench fuzz docs clean venv
+# Every benchmark that can be run by itself.
+BENCH ?= $(patsubst tests/bench/%.py,%,$(shell grep -l "__main__" tests/bench/*.py 2>/dev/null))
+
+.PHONY: help demo test test-screen test-kernels test-engine test-bounds test-pythons test-cluster lint format bench fuzz docs clean venv
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -22,12 +27,21 @@ demo: venv ## the dashboard on a running log; without a terminal, ten seconds of
 	@if [ -t 0 ] && [ -t 1 ]; then $(RUN)/tidegauge; \
 	else $(RUN)/tidegauge run wal --threads 1,5,50 --duration 2s --warmup 1s; fi
 
-test: test-unit test-bounds ## unit tests with coverage, then the kernels once more with bounds checks
-
-test-unit: venv
+test: venv ## unit tests with coverage, and the kernels once more with bounds checks
 	@$(RUN)/python -m coverage erase
-	$(RUN)/python -m coverage run -m pytest; status=$$?; \
+	@echo "two halves run side by side; each part is shown when it has ended"
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target --keep-going test-screen test-kernels; status=$$?; \
 	$(RUN)/python -m coverage combine --quiet && $(RUN)/python -m coverage report; exit $$status
+
+test-screen: venv
+	$(RUN)/python -m coverage run -m pytest $(SCREEN_TESTS)
+
+test-engine: venv
+	$(RUN)/python -m coverage run -m pytest $(addprefix --ignore=,$(SCREEN_TESTS))
+
+test-kernels:
+	@$(MAKE) --no-print-directory test-engine; status=$$?; \
+	$(MAKE) --no-print-directory test-bounds || status=1; exit $$status
 
 test-bounds: venv
 	@rm -rf .kernels-bounds
@@ -50,9 +64,9 @@ lint: venv ## format, style, types, who imports whom, spelling, documentation; s
 format: venv ## let ruff put the format right
 	$(RUN)/ruff check --fix-only --quiet . ; $(RUN)/ruff format .
 
-bench: ## side by side with peers on this disk; takes minutes
+bench: ## side by side with peers on this disk; takes minutes; BENCH="wal_peers wal_bare" for some
 	@.ci/venv $(VENV) dev,bench
-	$(RUN)/python -m tests.bench
+	@for name in $(BENCH); do echo "== $$name"; $(RUN)/python -m tests.bench.$$name || exit 1; done
 
 fuzz: venv ## the property tests, with many more examples than make test gives them
 	$(RUN)/python -m pytest --hypothesis-profile=fuzz --timeout=1800 -m "not slow" tests

@@ -28,7 +28,7 @@ from textual.screen import Screen
 from dashboard import keys
 from dashboard.frame import Frame
 from dashboard.frame_meter import FrameMeter
-from dashboard.glyphs import PLAIN, RICH, bar
+from dashboard.glyphs import PLAIN, RICH
 from dashboard.history import SECOND_NS, History
 from dashboard.palette import role_variables, textual_theme, theme_for, themes_for
 from dashboard.screens.dialogs import STALL_NS, ConfirmDialog, FaultDialog, HelpDialog
@@ -39,10 +39,10 @@ from dashboard.screens.sources import SourcesScreen
 from dashboard.screens.wal import WalScreen
 from dashboard.sources import Source, WalControls
 from dashboard.sources.local import EngineLike, LocalSource
-from dashboard.starter import MakeEngine, Progress, Starter, Starting
+from dashboard.starter import MakeEngine, Note, Progress, Starter, Starting
 from dashboard.terminal import Terminal, find_terminal, why_no_screen
 from dashboard.widgets.bars import Readings, footer_line, header_line
-from dashboard.widgets.lines import Line, Span
+from dashboard.widgets.lines import Line, Span, gauge
 from engine.errors import TidegaugeError
 from engine.measure.clock import Clock, SystemClock
 from engine.snapshot import Absent, Event, WalSnapshot
@@ -55,6 +55,7 @@ PLOTS_EVERY, TABLES_EVERY = 2, 4
 MESSAGE_SECONDS = 4.0
 PENDING_SECONDS = 3.0  # how long a choice asked for counts as chosen before a snapshot shows it
 CLOSE_SECONDS = 0.7
+LEAVING_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 DONE, FAILED, NO_TERMINAL, INTERRUPTED = 0, 1, 2, 130  # exit codes of the command line
 
@@ -63,7 +64,6 @@ class TideApp(App[int]):
     """The screen."""
 
     TITLE = "tidegauge"
-    CSS = "Screen { background: $background; layout: vertical; overflow: hidden; }"
     ENABLE_COMMAND_PALETTE = True
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(key.keys, key.action, key.label, show=False, priority="ctrl" in key.keys) for key in keys.KEYS
@@ -81,7 +81,7 @@ class TideApp(App[int]):
         theme: str | None = None,
         clock: Clock | None = None,
         meter: FrameMeter | None = None,
-        notes: Callable[[], list[str]] = list,
+        notes: Callable[[], list[Note]] = list,
         ticking: bool = True,
         with_signals: bool = False,
     ) -> None:
@@ -117,7 +117,7 @@ class TideApp(App[int]):
             self.register_theme(textual_theme(theme))
         self.theme = self._first_theme
         if self._with_signals:
-            for number in (signal.SIGTERM, signal.SIGHUP):
+            for number in LEAVING_SIGNALS:
                 asyncio.get_running_loop().add_signal_handler(number, partial(self.exit, INTERRUPTED))
         if self._ticking:
             self.set_interval(1 / FRAMES_PER_SECOND, self.tick)
@@ -148,6 +148,15 @@ class TideApp(App[int]):
         """Draw for the new size once it has settled."""
         self.call_after_refresh(self.draw_now)
 
+    def _handle_exception(self, error: Exception) -> None:
+        """Leave on a mistake of ours, without a traceback; run_dashboard raises it once the terminal is restored."""
+        if not self._with_signals:  # in tests: as Textual does, so that the pilot sees it
+            super()._handle_exception(error)
+            return
+        self.failure = self.failure or error
+        self._return_code = FAILED
+        self._close_messages_no_wait()
+
     # What is shown.
 
     def _take(self) -> None:
@@ -163,9 +172,9 @@ class TideApp(App[int]):
             snapshot = self._source.latest()
             if snapshot is not None and snapshot is not self.history.snapshot:
                 self.history.add(snapshot)
-        for text in self._notes()[self._noted :]:
+        for text, severity in self._notes()[self._noted :]:
             self._noted += 1
-            self.history.note(Event(0, Nanoseconds(self._clock.wall_ns()), "warn", "screen", text))
+            self.history.note(Event(0, Nanoseconds(self._clock.wall_ns()), severity, "screen", text))
 
     def _draw(self, *, plots: bool, tables: bool) -> None:
         screen = self.screen
@@ -192,7 +201,7 @@ class TideApp(App[int]):
         count = f": {state.done}/{state.total}" if state.total else ""
         words: list[Line] = [((f"{self.glyphs.wave} tidegauge", "title"),), (), ((f"{state.text}{count}", "text"),)]
         if state.total:
-            words.append(((bar(state.done / state.total, 40, self.glyphs.bars), "bar"),))
+            words.append(gauge(state.done / state.total, 40, "bar", self.glyphs))
         return words
 
     def _source_label(self) -> str:
@@ -423,10 +432,13 @@ def run_dashboard(
     app = TideApp(
         starting, terminal=terminal, theme=theme, clock=clock, notes=lambda: starter.progress.notes, with_signals=True
     )
+    handlers = {number: signal.getsignal(number) for number in LEAVING_SIGNALS}
     starter.start()
     try:
         code = app.run(mouse=False)
     finally:
+        for number, handler in handlers.items():  # asyncio leaves them at their default, which kills
+            signal.signal(number, handler)
         for source in sources:
             source.close(CLOSE_SECONDS)
         engine = starter.close(CLOSE_SECONDS)

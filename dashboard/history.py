@@ -234,6 +234,8 @@ class History:
         for tier, finer in zip(reversed(self._tiers), [*reversed(self._tiers[:-1]), None], strict=True):
             limit = finer.steps[0].start_ns if finer is not None and finer.steps else self.newest_ns
             for step in tier.steps:
+                if step.end_ns <= reached:
+                    continue
                 part = _clip(step, max(step.start_ns, reached), min(step.end_ns, limit))
                 if part is not None:
                     yield part
@@ -276,6 +278,8 @@ def _clip(step: _Step, start_ns: int, end_ns: int) -> _Step | None:
     """Return the part of a step from start to end, its counts spread evenly over it; None where nothing is left."""
     if end_ns <= start_ns:
         return None
+    if (start_ns, end_ns) == (step.start_ns, step.end_ns):
+        return step
     part = (end_ns - start_ns) / (step.end_ns - step.start_ns)
     ops = None if step.ops is None else step.ops * part
     syncs = None if step.syncs is None else step.syncs * part

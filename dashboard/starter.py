@@ -15,6 +15,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 from dashboard.sources.local import EngineLike
 
@@ -28,6 +29,13 @@ class Starting:
     total: int = 0
 
 
+class Note(NamedTuple):
+    """A line for the event log."""
+
+    text: str
+    severity: Literal["info", "warn"]
+
+
 class StartCancelled(Exception):
     """The program ends before its engine was made. Raised inside make_engine by its progress."""
 
@@ -37,7 +45,7 @@ class Progress:
 
     def __init__(self) -> None:
         self.state = Starting("loading the engine")  # replaced whole by the starter's thread, read by the screen's
-        self.notes: list[str] = []  # lines for the event log; appended by the starter's thread
+        self.notes: list[Note] = []  # lines for the event log; appended by the starter's thread
         self._cancelled = threading.Event()
         self._counted = "compiling kernels, once"
 
@@ -49,9 +57,9 @@ class Progress:
         """Report what is being done now. Raises StartCancelled once the program ends."""
         self._report(Starting(text))
 
-    def note(self, text: str) -> None:
+    def note(self, text: str, severity: Literal["info", "warn"] = "info") -> None:
         """Leave a line in the event log, for what is worth knowing and stops nothing, such as a port in use."""
-        self.notes.append(text)
+        self.notes.append(Note(text, severity))
 
     def cancel(self) -> None:
         """Make the next report raise."""

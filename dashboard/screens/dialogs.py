@@ -12,20 +12,22 @@ from dashboard.glyphs import Glyphs
 from dashboard.keys import KEYS
 from dashboard.widgets.lines import Line, fitted, left, width_of
 from dashboard.widgets.pane import Pane
+from dashboard.widgets.roles import RoleScreen, role_css
+from engine.units import Nanoseconds
 
 Answer = TypeVar("Answer")
 
-STALL_NS = 500_000_000
+STALL_NS = Nanoseconds(500_000_000)
 
 
-class Dialog(ModalScreen[Answer], Generic[Answer]):
+class Dialog(RoleScreen[Answer], ModalScreen[Answer], Generic[Answer]):
     """Lines in a frame, in the middle of the screen; escape closes it."""
 
     DEFAULT_CSS = """
-    Dialog { background: $background 60%; }
-    Dialog:ansi { background: transparent; }
-    Dialog > Pane { background: $tide-raised; }
-    """
+        Dialog { background: $background 60%; overflow: hidden; }
+        Dialog:ansi { background: transparent; }
+        Dialog > Pane { background: $tide-raised; }
+        """ + role_css("Dialog", "$tide-raised")
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "close", "close", show=False),

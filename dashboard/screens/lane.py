@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.screen import Screen
 
 from dashboard.frame import Frame
 from dashboard.screens.layout import PLACES, Box, lane_boxes
@@ -21,17 +20,19 @@ from dashboard.widgets.bars import verdict_line, words_in_a_box
 from dashboard.widgets.event_log import event_lines
 from dashboard.widgets.lines import Line, text_of
 from dashboard.widgets.pane import Pane
+from dashboard.widgets.roles import RoleScreen, role_css
 
 _FILLS = {"header": "bar-text", "footer": "bar-text"}
 
 Draw = Callable[[int, int], list[Line]]
 
 
-class LaneScreen(Screen[None]):
+class LaneScreen(RoleScreen[None]):
     """Panes by place. A lane overrides the draw_ methods; what it leaves alone stays empty."""
 
     LANE: ClassVar[str] = ""
     AUTO_FOCUS = ""
+    DEFAULT_CSS = "LaneScreen { overflow: hidden; }\n" + role_css("LaneScreen", "$background")
 
     def __init__(self) -> None:
         super().__init__(name=self.LANE)
@@ -70,10 +71,10 @@ class LaneScreen(Screen[None]):
             self.put("footer", lambda width, _: [footer(width)])
 
     def draw_text(self, frame: Frame) -> None:
-        """Draw state, headline, distributions and verdict."""
+        """Draw state, headline and verdict."""
 
     def draw_plots(self, frame: Frame) -> None:
-        """Draw what moves along."""
+        """Draw plots and distributions."""
 
     def draw_tables(self, frame: Frame) -> None:
         """Draw tables; every lane has the event log."""

@@ -33,13 +33,15 @@ class OverviewScreen(LaneScreen):
         verdict = wal_verdict(window)
         self.put("state", lambda width, _: [_state_line(frame, window, width)])
         self.put("headline", lambda w, h: headline_lines(_figures(frame, rates, window), w, h, frame.glyphs))
-        self.put("distribution_left", lambda w, h: _lane_lines(frame, window, verdict, w, h))
-        self.put("distribution_middle", lambda w, h: wal_latency_lines(window, frame, w, h))
-        self.put("distribution_right", lambda w, h: wal_stage_lines(window, frame, w, h))
         self.put_verdict(Verdict(verdict.mood, f"WAL {verdict.text}", verdict.hint), frame)
 
     def draw_plots(self, frame: Frame) -> None:
         """Draw what commits gain and what they wait."""
+        window = frame.statistics()
+        verdict = wal_verdict(window)
+        self.put("distribution_left", lambda w, h: _lane_lines(frame, window, verdict, w, h))
+        self.put("distribution_middle", lambda w, h: wal_latency_lines(window, frame, w, h))
+        self.put("distribution_right", lambda w, h: wal_stage_lines(window, frame, w, h))
         self.put("plot_left", lambda w, h: rate_plot(frame, w, h))
         self.put(
             "plot_right",
@@ -61,7 +63,7 @@ def _state_line(frame: Frame, window: WalWindow | Absent, width: int) -> Line:
     facts = [f"source {frame.source_name}"]
     end = ""
     if snapshot is not None:
-        up = format_duration(snapshot.wall_ns - snapshot.source_started_ns)
+        up = format_duration(frame.wall_ns - snapshot.source_started_ns)
         facts += [snapshot.host, f"up {up}"]
         end = f"version {snapshot.version}"
     return state_line((frame.glyphs.bullet, mood), (word, f"{mood}-word"), facts, end, width, frame.glyphs)
@@ -101,7 +103,7 @@ def _lane_lines(frame: Frame, window: WalWindow | Absent, verdict: Verdict, widt
             ("Image", "not running", "dim", snapshot.image.reason),
         ]
     for name, state, mood, text in lanes:
-        lines.append(((f"{glyphs.bullet} ", mood), (left(name, 10), "bright"), (left(state, 12), f"{mood}-word")))
+        lines.append(((f"{glyphs.bullet} ", mood), (left(name, 9), "bright"), (left(state, 11), f"{mood}-word")))
         if height >= 2 + 2 * len(lanes):
             lines.append((("  ", "text"), (cut(outside(text), width - 2, glyphs), "dim")))
     return lines

@@ -8,7 +8,7 @@ from dashboard.frame import Frame
 from dashboard.screens.lane import LaneScreen
 from dashboard.screens.series_plot import series_plot
 from dashboard.verdict import wal_verdict
-from dashboard.wal_window import NOTHING_YET, Quantiles, WalWindow
+from dashboard.wal_window import Quantiles, WalWindow
 from dashboard.widgets.bars import state_line
 from dashboard.widgets.distribution import distribution_lines
 from dashboard.widgets.headline import Figure, headline_lines
@@ -34,13 +34,14 @@ class WalScreen(LaneScreen):
         glyphs = frame.glyphs
         self.put("state", lambda width, _: [wal_state_line(window, frame, width)])
         self.put("headline", lambda w, h: headline_lines(wal_figures(rates, window), w, h, glyphs))
-        self.put("distribution_left", lambda w, h: groups_lines(window, frame, w, h))
-        self.put("distribution_middle", lambda w, h: wal_latency_lines(window, frame, w, h))
-        self.put("distribution_right", lambda w, h: wal_stage_lines(window, frame, w, h))
         self.put_verdict(wal_verdict(window), frame)
 
     def draw_plots(self, frame: Frame) -> None:
-        """Draw ops/s and the size of groups over time."""
+        """Draw ops/s and the size of groups over time, and how the last few seconds were spread."""
+        window = frame.statistics()
+        self.put("distribution_left", lambda w, h: groups_lines(window, frame, w, h))
+        self.put("distribution_middle", lambda w, h: wal_latency_lines(window, frame, w, h))
+        self.put("distribution_right", lambda w, h: wal_stage_lines(window, frame, w, h))
         self.put("plot_left", lambda w, h: rate_plot(frame, w, h))
         self.put("plot_right", lambda w, h: groups_plot(frame, w, h))
 
@@ -60,9 +61,9 @@ def wal_state_line(window: WalWindow | Absent, frame: Frame, width: int) -> Line
     wal = window.last
     mood = STATE_MOODS.get(wal.state, "dim")
     handlers = f"{wal.handlers} {'handler' if wal.handlers == 1 else 'handlers'}"
-    if not isinstance(wal.waiting_handlers, Absent):
-        handlers += f", {wal.waiting_handlers} inside commit"
     facts = [f"{wal.model} on {wal.device}", wal.sync, handlers, f"{format_size(wal.value_size_bytes)} records"]
+    if not isinstance(wal.waiting_handlers, Absent):
+        facts.append(f"{wal.waiting_handlers} inside commit")
     return state_line((bullet, mood), (wal.state, f"{mood}-word"), facts, wal.path, width, frame.glyphs)
 
 
@@ -90,7 +91,7 @@ def wal_figures(rates: WalWindow | Absent, window: WalWindow | Absent) -> list[F
 
 def groups_lines(window: WalWindow | Absent, frame: Frame, width: int, height: int) -> list[Line]:
     """Return the distribution of ops per sync."""
-    counts: tuple[int, ...] | Absent = NOTHING_YET if isinstance(window, Absent) else window.ops_per_sync_counts
+    counts = window if isinstance(window, Absent) else window.ops_per_sync_counts
     if isinstance(counts, Absent):
         return [title("ops per sync", width, frame.glyphs), *absent_lines(counts, width, frame.glyphs)]
     syncs = sum(counts)

@@ -8,8 +8,8 @@ Locks, in the order they are taken:
     mutex      everything else in this record; never held over a write, a sync or a sleep
 
 A *batch* is what is written together: records are copied into the filling buffer and belong to batch `filling`;
-whoever writes takes the buffer, and the next batch fills the other one. Handlers wait on one of WAIT_SLOTS
-conditions chosen by batch number, so that only those are woken whose records are durable.
+whoever writes takes the buffer, and the next batch fills the other one. Handlers park on one of WAIT_SLOTS
+words chosen by batch number, so that only those are woken whose records are durable, and need no lock to go on.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ LOG_DTYPE = record_type(
         ("one_sync_turns", TURNS),
         ("one_sync_next", "i8"),
         ("one_sync_served", "i8"),
-        ("done", CONDITION, (WAIT_SLOTS,)),  # handlers, by batch
+        ("done", "i8", (WAIT_SLOTS,)),  # words that handlers park on, by batch; bumped under mutex
         ("space", CONDITION),  # handlers that found both buffers full
         ("segment_offered", CONDITION),  # whoever rolls
         ("segment_taken", CONDITION),  # the thread that prepares segments
@@ -66,7 +66,7 @@ LOG_DTYPE = record_type(
         ("poison_site", "i8"),
         ("closed", "i8"),  # 1: no commit is taken any more
         ("stop_threads", "i8"),  # 1: the model's own threads end once there is no work
-        ("waiting", "i8"),  # handlers inside commit
+        ("waiting", "i8"),  # threads inside a commit or flush that was let in; atomic adds
         ("space_waiters", "i8"),
         # The buffers: two sides of uint8[buffer_bytes].
         ("buffer_bytes", "i8"),
@@ -103,12 +103,11 @@ LOG_DTYPE = record_type(
         ("next_created_ns", "i8"),
         ("next_name", "u1", (NAME_BYTES,)),
         ("prepare_error", "i8"),  # errno of the last attempt; a roll that needs the segment fails with it
+        ("written_batch", "i8"),
         # pipeline: mailboxes that keep the newest only.
         ("mailbox", "i8", (MAX_SYNCERS,)),
         ("syncer_busy", "i8", (MAX_SYNCERS,)),
         ("notified_batch", "i8"),
-        ("flushed_batch", "i8"),
-        ("written_batch", "i8"),
         ("slow_sync_ns", "i8"),
         ("stamps", "i8", (STAMP_SLOTS, STAMP_COLUMNS)),
         ("header", "u1", (4096,)),  # scratch of whoever rolls

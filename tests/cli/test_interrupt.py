@@ -30,6 +30,17 @@ def test_the_first_signal_sets_the_event_and_the_second_raises(number: signal.Si
         signal.signal(number, before)
 
 
+def test_a_signal_inside_a_wait_on_the_event_does_not_wait_for_the_events_own_lock() -> None:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with stop_on_signals() as stop:
+            with stop._cond:  # held by `stop.wait` whenever it looks: a handler may run right then
+                os.kill(os.getpid(), signal.SIGINT)
+            assert stop.wait(20)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def test_a_signal_that_was_ignored_stays_ignored() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
     try:

@@ -174,7 +174,7 @@ def test_a_signal_ends_the_run_with_what_was_measured(disk_path: Path, number: s
     child.send_signal(number)
     stdout, stderr = child.communicate(timeout=60)
 
-    assert child.returncode == 130
+    assert child.returncode == 130, stderr
     assert stderr.endswith("tidegauge: interrupted; the results are of what was measured until then\n")
     assert "interrupted after" in " ".join(stdout.split())
     document = json.loads(out.read_text())

@@ -124,7 +124,7 @@ class FakeEngine:
         self.started = self.stopped = False
         self._lock = threading.Lock()  # guards all below: sample() and controls come from several threads
         self._clock = clock or SystemClock()
-        self._random = np.random.default_rng(seed)
+        self._random = np.random.RandomState(seed)  # its streams are the same in every numpy
         self._handlers, self._model, self._device, self._sync = handlers, model, device, sync
         self._path, self._without_wal = path, without_wal
         self._state, self._poison = "running", ""
@@ -243,27 +243,27 @@ class FakeEngine:
             self._free_at = int(ends[done - 1])
 
     def _carry(self, syncs: np.ndarray, sizes: np.ndarray, writes: np.ndarray, wakes: np.ndarray) -> None:
-        totals, ops = self._totals, int(sizes.sum())
-        waited = np.repeat(syncs, sizes)
+        """Count syncs and their commits. All commits of a group get the latency of one: that is fast, and near."""
+        totals, count = self._totals, syncs.size
         stage = {
-            "queue": waited * self._random.uniform(0.05, 0.55, ops) * (0.15 if self._handlers == 1 else 1.0),
-            "write": np.repeat(writes, sizes),
-            "sync": waited,
-            "wake": np.repeat(wakes, sizes) * self._random.uniform(0.2, 1.0, ops),
+            "queue": syncs * self._random.uniform(0.05, 0.55, count) * (0.15 if self._handlers == 1 else 1.0),
+            "write": writes,
+            "sync": syncs,
+            "wake": wakes * self._random.uniform(0.2, 1.0, count),
         }
-        _count(totals, "commit", totals.fine_commit, sum(stage.values()))
-        _count(totals, "sync", totals.fine_sync, syncs)
+        _count(totals, "commit", totals.fine_commit, sum(stage.values()), sizes)
+        _count(totals, "sync", totals.fine_sync, syncs, np.ones_like(sizes))
         totals.slow += int((syncs >= SLOW_SYNC_NS).sum())
         if syncs.max() >= SLOW_SYNC_NS:
             self._say("warn", f"slow sync: {format_duration(float(syncs.max()))}")
         np.add.at(totals.groups, np.searchsorted(OPS_PER_SYNC.bounds, sizes), 1)
         for name, values in stage.items():
-            np.add.at(totals.stages[name], np.searchsorted(LADDER_NS, values), 1)
-            totals.stage_sums[name] += int(values.sum())
+            np.add.at(totals.stages[name], np.searchsorted(LADDER_NS, values), sizes)
+            totals.stage_sums[name] += int((values * sizes).sum())
         np.add.at(totals.writes, np.searchsorted(LADDER_NS, writes), 1)
         totals.write_sum += int(writes.sum())
-        totals.commits += ops
-        self._append(ops)
+        totals.commits += int(sizes.sum())
+        self._append(int(sizes.sum()))
 
     def _append(self, ops: int) -> None:
         self._txid += ops
@@ -339,9 +339,9 @@ class FakeEngine:
         self._events.append(Event(self._event_number, wall, severity, "wal", text))  # type: ignore[arg-type]
 
 
-def _count(totals: _Totals, name: str, counts: np.ndarray, values: np.ndarray) -> None:
-    np.add.at(counts, np.searchsorted(UPPER_BOUNDS_NS, values), 1)
-    totals.sums[name] += int(values.sum())
+def _count(totals: _Totals, name: str, counts: np.ndarray, values: np.ndarray, times: np.ndarray) -> None:
+    np.add.at(counts, np.searchsorted(UPPER_BOUNDS_NS, values), times)
+    totals.sums[name] += int((values * times).sum())
     totals.maxima[name] = max(totals.maxima[name], int(values.max()))
 
 
