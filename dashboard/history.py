@@ -22,14 +22,22 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from dashboard.wal_window import NOTHING_YET, Point, WalWindow, point_of, sync_count, window_between
+from dashboard.wal_window import (
+    NOTHING_YET,
+    Point,
+    WalWindow,
+    commit_p99_ns,
+    point_of,
+    sync_count,
+    window_between,
+)
 from engine.snapshot import Absent, Event, Snapshot, WalSnapshot
 
 SECOND_NS = 1_000_000_000
 TIERS = ((0, 480), (SECOND_NS, 900), (10 * SECOND_NS, 1080))  # (ns between snapshots, how many)
 EVENTS_KEPT = 200
 
-Series = Literal["ops_per_second", "ops_per_sync"]
+Series = Literal["ops_per_second", "ops_per_sync", "commit_p99_ns"]
 Floats = npt.NDArray[np.float64]
 
 # A snapshot that comes a little early still fills its tier's slot: sources keep time only roughly.
@@ -46,13 +54,14 @@ class SeenEvent:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """What happened between two neighbours of a tier. ops and syncs are None where they cannot be told."""
+    """What happened between two neighbours of a tier; None where it cannot be told."""
 
     start_ns: int
     end_ns: int
     point: Point
     ops: float | None
     syncs: float | None
+    p99_ns: float | None
 
 
 @dataclass(slots=True)
@@ -67,7 +76,7 @@ class _Tier:
     def add(self, point: Point) -> None:
         previous = self.steps[-1].point if self.steps else None
         if previous is None:
-            self.steps.append(_Step(point.time_ns, point.time_ns, point, None, None))
+            self.steps.append(_Step(point.time_ns, point.time_ns, point, None, None, None))
         elif point.run != previous.run or point.time_ns - previous.time_ns >= self.step_ns * _SLACK:
             self.steps.append(_step(previous, point))
 
@@ -173,15 +182,18 @@ class History:
     def series(
         self, what: Series, *, seconds: float, columns: int, end_ns: int | None = None
     ) -> npt.NDArray[np.float64]:
-        """Return a line to plot: float64[columns], oldest first, each the mean over its share of the window.
+        """Return a line to plot: float64[columns], oldest first.
 
-        nan where nothing is known: before the first snapshot, over a restart, while no sync completed.
+        A rate is the mean over a column's share of the window, a p99 the highest seen in it. nan where nothing is
+        known: before the first snapshot, over a restart, while no sync completed.
         """
         end = self.newest_ns if end_ns is None else end_ns
         edges = np.linspace(end - seconds * SECOND_NS, end, columns + 1)
         steps = list(self._steps_since(int(edges[0])))
         if not steps:
             return np.full(columns, np.nan)
+        if what == "commit_p99_ns":
+            return _highest(edges, steps)
         times = np.array([steps[0].start_ns, *(step.end_ns for step in steps)], np.float64)
         known = [step.ops is not None and step.syncs is not None for step in steps]
         ops = _between(edges, times, [step.ops or 0.0 for step in steps])
@@ -245,17 +257,19 @@ def _continues(before: WalSnapshot | Absent, now: WalSnapshot | Absent) -> bool:
 def _step(previous: Point, point: Point) -> _Step:
     start, end = previous.time_ns, point.time_ns
     if isinstance(point.wal, Absent) or isinstance(previous.wal, Absent):
-        return _Step(start, end, point, None, None)
+        return _Step(start, end, point, None, None, None)
     commits, syncs = point.wal.commits, sync_count(point.wal, point.sync)
     if point.run == previous.run:
         commits_before, syncs_before = previous.wal.commits, sync_count(previous.wal, previous.sync)
     elif previous.monotonic_ns <= point.wal.epoch_started_ns <= point.monotonic_ns:
         commits_before, syncs_before = 0, 0  # the epoch began between the two
     else:
-        return _Step(start, end, point, None, None)
+        return _Step(start, end, point, None, None, None)
     if any(isinstance(value, Absent) for value in (commits, commits_before, syncs, syncs_before)):
-        return _Step(start, end, point, None, None)
-    return _Step(start, end, point, float(commits - commits_before), float(syncs - syncs_before))  # type: ignore[operator]
+        return _Step(start, end, point, None, None, None)
+    grown = float(commits - commits_before), float(syncs - syncs_before)  # type: ignore[operator]
+    first = previous if point.run == previous.run else None
+    return _Step(start, end, point, *grown, commit_p99_ns(first, point))
 
 
 def _clip(step: _Step, start_ns: int, end_ns: int) -> _Step | None:
@@ -265,7 +279,18 @@ def _clip(step: _Step, start_ns: int, end_ns: int) -> _Step | None:
     part = (end_ns - start_ns) / (step.end_ns - step.start_ns)
     ops = None if step.ops is None else step.ops * part
     syncs = None if step.syncs is None else step.syncs * part
-    return _Step(start_ns, end_ns, step.point, ops, syncs)
+    return _Step(start_ns, end_ns, step.point, ops, syncs, step.p99_ns)
+
+
+def _highest(edges: Floats, steps: list[_Step]) -> Floats:
+    """Return the highest p99 of the steps that reach into each column, nan where there is none."""
+    line: Floats = np.full(edges.size - 1, np.nan)
+    for step in steps:
+        if step.p99_ns is not None:
+            first = max(int(np.searchsorted(edges, step.start_ns, side="right")) - 1, 0)
+            last = int(np.searchsorted(edges, step.end_ns, side="left"))
+            line[first:last] = np.fmax(line[first:last], step.p99_ns)
+    return line
 
 
 def _between(edges: Floats, times: Floats, amounts: list[float]) -> Floats:

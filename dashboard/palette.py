@@ -29,7 +29,6 @@ def themes_for(colour: Depth) -> dict[str, Theme]:
 def textual_theme(theme: Theme) -> TextualTheme:
     """Return a theme in Textual's form; what its own widgets use comes from our roles too."""
     colours = theme.colours()
-    variables = {f"tide-{role}": value for role, value in colours.items()}
     return TextualTheme(
         name=theme.name,
         primary=colours["accent"],
@@ -45,5 +44,10 @@ def textual_theme(theme: Theme) -> TextualTheme:
         error=colours["bad"],
         dark=theme.dark,
         ansi=theme.ansi,
-        variables=variables,
+        variables=role_variables(theme),
     )
+
+
+def role_variables(theme: Theme) -> dict[str, str]:
+    """Return the CSS variable of every role and surface."""
+    return {f"tide-{role}": value for role, value in theme.colours().items()}

@@ -38,12 +38,11 @@ def find_terminal(environ: Mapping[str, str] | None = None, *, encoding: str | N
     return Terminal(colour, plain=term in ("linux", "vt100", "vt220", "ansi") or codec != "utf8")
 
 
-def why_no_screen(
-    stdin: TextIO | None = None, stdout: TextIO | None = None, environ: Mapping[str, str] | None = None
-) -> str | None:
+def why_no_screen(environ: Mapping[str, str] | None = None) -> str | None:
     """Return why no dashboard can be shown here, in one line, or None where one can."""
     env = os.environ if environ is None else environ
-    for name, stream in (("stdin", stdin or sys.stdin), ("stdout", stdout or sys.stdout)):
+    # stderr too: that is where Textual draws, so that stdout could be redirected. We ask for all three.
+    for name, stream in (("stdin", sys.stdin), ("stdout", sys.stdout), ("stderr", sys.stderr)):
         if not _is_terminal(stream):
             return f"the dashboard needs a terminal, and {name} is none; tidegauge run wal and serve do without"
     if env.get("TERM", "dumb") in ("", "dumb", "unknown"):

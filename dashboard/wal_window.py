@@ -167,6 +167,18 @@ def window_between(first: Point | None, last: Point) -> WalWindow | Absent:
     )
 
 
+def commit_p99_ns(first: Point | None, last: Point) -> float | None:
+    """Return the p99 of commits between two points of a run, from zero if `first` is None; None if unknown."""
+    now, before = last.commit, first.commit if first is not None else None
+    if not isinstance(now, FineCounts) or not (before is None or isinstance(before, FineCounts)):
+        return None
+    counts = now.dense()
+    if before is not None:
+        np.subtract.at(counts, before.indexes, before.counts)
+    value = quantile_ns(counts, 0.99, now.maximum)
+    return None if np.isnan(value) else value
+
+
 def sync_count(wal: WalSnapshot, sync: Latency) -> int | Absent:
     """Return how many syncs a snapshot counts, from whichever histogram it has."""
     if isinstance(wal.ops_per_sync, Histogram):

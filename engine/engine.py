@@ -11,11 +11,11 @@ costs about a millisecond.
 from __future__ import annotations
 
 import socket
-from importlib.metadata import PackageNotFoundError, version
 from types import TracebackType
 
 import psutil
 
+from engine.environment import tidegauge_version
 from engine.events import EventLog
 from engine.measure.clock import Clock, SystemClock
 from engine.snapshot import Absent, ProcessSnapshot, Snapshot
@@ -33,6 +33,7 @@ class Engine:
         self._clock = clock or SystemClock()
         self._events = EventLog(self._clock)
         self._process = psutil.Process()
+        self._version, self._host = tidegauge_version(), socket.gethostname()
         self._started = self._clock.wall_ns()
         self.wal = WalLane(wal, self._clock, self._events)
 
@@ -51,8 +52,8 @@ class Engine:
             source_started_ns=self._started,
             wall_ns=self._clock.wall_ns(),
             monotonic_ns=self._clock.monotonic_ns(),
-            version=program_version(),
-            host=socket.gethostname(),
+            version=self._version,
+            host=self._host,
             wal=self.wal.sample(),
             ramdisk=_NO_LANE,
             image=_NO_LANE,
@@ -75,11 +76,3 @@ class Engine:
         except psutil.Error as trouble:
             return Absent(f"the operating system does not say: {trouble}")
         return ProcessSnapshot(times.user + times.system, Bytes(resident), threads)
-
-
-def program_version() -> str:
-    """Return the installed version of tidegauge."""
-    try:
-        return version("tidegauge")
-    except PackageNotFoundError:
-        return "not installed"

@@ -21,7 +21,6 @@ from dashboard.cli.program import complain
 from dashboard.cli.progress import Progress
 from dashboard.cli.wal_flags import WalFlags, wal_flags
 from dashboard.cli.wal_folder import BadFolder, RunFolder, is_log, remove, run_folder
-from dashboard.cli.wal_room import RoomGuard, bytes_needed, require_room
 from engine.errors import TidegaugeError, printable
 
 if TYPE_CHECKING:
@@ -54,6 +53,7 @@ def run_wal(flags: WalFlags) -> int:
 
 def _measure_and_report(flags: WalFlags, folder: RunFolder, progress: Progress, stop: threading.Event) -> int:
     from dashboard.cli.kernels import prepare_kernels
+    from dashboard.cli.wal_room import bytes_needed, require_room
     from engine.environment import environment_of
 
     needs = [bytes_needed(case) for case in flags.cases()]
@@ -105,6 +105,7 @@ def _measure_and_report(flags: WalFlags, folder: RunFolder, progress: Progress, 
 
 def _measure(flags: WalFlags, folder: RunFolder, progress: Progress, stop: threading.Event) -> Iterator[WalResult]:
     """Run the cases one after another; end after the one that was stopped or failed."""
+    from dashboard.cli.wal_room import RoomGuard
     from engine.workloads.wal import WalCase, run_case
 
     cases = [WalCase(**case) for case in flags.cases()]

@@ -13,10 +13,10 @@ import click
 
 from dashboard.cli import types
 from dashboard.cli.engine_flags import DEVICE, MODEL, MODELS, SEGMENT_SIZE, SYNC, SYNCS, THREADS, VALUE_SIZE
-from dashboard.cli.wal_room import RECORD_HEADER, SEGMENT_HEADER
 from engine.errors import printable
 from engine.units import SECOND, format_size
 
+SEGMENT_HEADER, RECORD_HEADER = 4096, 24  # bytes: docs/reference/wal-format.md
 DEFAULT_DURATION_NS = 5 * SECOND
 LONGEST_NS = 24 * 3600 * SECOND
 

@@ -13,13 +13,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from dashboard.cli.wal_flags import RECORD_HEADER, SEGMENT_HEADER
 from engine.errors import FileTrouble, TidegaugeError, printable
 from engine.storage.space import disk_room, kept_free
 from engine.units import SECOND, Bytes, format_size, parse_duration
 
-SEGMENT_HEADER, RECORD_HEADER = 4096, 24  # docs/reference/wal-format.md
 SPARE_SEGMENTS = 4  # the one in use, the prepared one, one kept for recycling, and one that is about to go
-MOST_OPS_PER_SECOND = 150_000
+MOST_DURABLE_OPS_PER_SECOND = 150_000
+MOST_OPS_PER_SECOND = 2_000_000
 MOST_BYTES_PER_SECOND = 2_000_000_000
 CHECKPOINT_SECONDS = 0.5  # a case checkpoints its log several times in this
 _LOOK_NS = SECOND // 2
@@ -40,10 +41,12 @@ class DiskTooFull(TidegaugeError):
 def bytes_needed(case: Mapping[str, Any]) -> Bytes:
     """Return the most that the log of one case can take, its settings named as WalCase names them."""
     frame = RECORD_HEADER + (case["value_size_bytes"] + 7) // 8 * 8
-    ceiling = float(case["rate"] or min(MOST_OPS_PER_SECOND, MOST_BYTES_PER_SECOND / frame))
+    waits = case["sync"] != "none" and case["sync_every"] == 1
+    most = MOST_DURABLE_OPS_PER_SECOND if waits else MOST_OPS_PER_SECOND
+    ceiling = float(case["rate"] or min(most, MOST_BYTES_PER_SECOND / frame))
     kind, _, latency = case["device"].partition(":")
-    if kind != "real":  # closed loop: a handler is inside each durable commit for at least the latency
-        ceiling = min(ceiling, case["threads"] * case["sync_every"] * SECOND / parse_duration(latency))
+    if kind != "real" and waits:  # closed loop: a handler is inside each durable commit for at least the latency
+        ceiling = min(ceiling, case["threads"] * SECOND / parse_duration(latency))
     seconds = (case["duration_ns"] or 0) / SECOND
     measured = case["threads"] * case["iterations"] if case["iterations"] is not None else ceiling * seconds
     records = measured + ceiling * case["warmup_ns"] / SECOND

@@ -43,7 +43,7 @@ def results_text(results: Sequence[WalResult], *, width: int, where: str) -> str
 def setting_line(result: WalResult, where: str) -> str:
     """Say what a table's cases have in common: device and durability, never silent about what is simulated or lost."""
     durability = "sync none (not durable)" if result.sync == "none" else f"sync {result.sync}"
-    if result.sync_every > 1:
+    if result.sync_every > 1 and result.sync != "none":
         durability += f", each handler waits at every {_nth(result.sync_every)} record; the others are acked un-synced"
     loop = f"open loop at {format_count(result.rate)} ops/s" if result.rate else "closed loop"
     return f"device {result.device}, on {where}; {durability}; {format_size(result.value_size_bytes)} values; {loop}"
@@ -69,7 +69,7 @@ def seed_text(results: Iterable[WalResult], *, width: int) -> str:
     ]
     head = "HBASE-8755, ops/s: HLogPerformanceEvaluation with the patch (median of three runs), and this run"
     notes = [
-        "The report was measured on other hardware, an HDFS of its day: the shape compares, the figures do not.",
+        "The report's hardware was other, an HDFS of 2013: the shape compares, the figures do not.",
         f"Its 50 : 1 is {_ratio(SEED_OPS_PER_SECOND)} by these medians, {SEED_RATIO_OF_MEANS}x by its means.",
     ]
     missing = [str(n) for n in SEED_OPS_PER_SECOND if not any(n in figures for figures in ours.values())]

@@ -14,6 +14,7 @@ water-high.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,6 +40,7 @@ class Plot:
     starts: str  # labels of the time axis
     middle: str
     ends: str
+    label: Callable[[float], str] = format_count
 
 
 def canvas_width(width: int) -> int:
@@ -55,9 +57,9 @@ def plot_lines(plot: Plot, width: int, height: int, glyphs: Glyphs) -> list[Line
         return lines
     finite = plot.values[np.isfinite(plot.values)]
     top = nice_top(float(finite.max()) if finite.size else 0.0)
-    labels = {0: format_count(top), (rows - 1) // 2: "", rows - 1: "0"}
-    if rows >= 5:
-        labels[rows // 2] = format_count(top * (rows - rows // 2) / rows) if rows % 2 == 0 else ""
+    labels = {0: plot.label(top), rows - 1: "0"}
+    if rows >= 6 and rows % 2 == 0:
+        labels[rows // 2] = plot.label(top / 2)
     for y, text in enumerate(canvas(plot.values, top=top, width=canvas_width(width), height=rows, glyphs=glyphs)):
         height_share = round(100 * (rows - 1 - y) / max(rows - 1, 1))
         lines.append(((right(labels.get(y, ""), AXIS_WIDTH) + " ", "dim"), (text, f"{plot.colours}@{height_share}")))

@@ -6,11 +6,13 @@ import numpy as np
 from numba import types
 
 from engine.native.atomics import load
-from engine.native.clock import monotonic_ns
+from engine.native.clock import monotonic_ns, sleep_until
 from engine.native.kernel import i64_array, kernel, u8_readonly
 from engine.native.locks import broadcast, lock, unlock, wait_until
 from engine.wal.state import LOG
-from engine.wal.stop import poison, wake_everyone
+from engine.wal.stop import wake_everyone
+
+_GLANCE_NS = 100_000
 
 
 @kernel(types.void(LOG, types.int64, types.int64, types.int64, u8_readonly, types.int64))
@@ -74,12 +76,17 @@ def stop_threads(log, stop):  # type: ignore[no-untyped-def]
     unlock(log, "mutex")
 
 
-@kernel(types.void(LOG, types.int64, types.int64))
-def poison_from_python(log, error, site):  # type: ignore[no-untyped-def]
-    """Stop the log for an error that Python met."""
-    lock(log, "mutex")
-    poison(log, error, site)
-    unlock(log, "mutex")
+@kernel(types.int64(LOG, types.int64))
+def wait_for_callers(log, patience_ns):  # type: ignore[no-untyped-def]
+    """Wait until nobody is inside commit; return whether that came true (0 or 1). Commits are refused already.
+
+    Whoever closes descriptors needs it: a handler of models handler and handler-recheck may still be in a sync that
+    others have made needless.
+    """
+    deadline = monotonic_ns() + patience_ns
+    while load(log, "waiting") > 0 and monotonic_ns() < deadline:
+        sleep_until(monotonic_ns() + _GLANCE_NS)
+    return np.int64(load(log, "waiting") == 0)
 
 
 @kernel(types.void(LOG, types.int64, types.int64))

@@ -153,7 +153,7 @@ class _Run:
         """Warm up, measure, and read back if asked."""
         case = self._case
         self._await_prepared(log)
-        base = Txid(0)
+        base = log.durable_txid
         if case.warmup_ns and not self._ended():
             self._phase(log, self._settings(limit=0), "warm-up", case.warmup_ns)
             base = log.durable_txid

@@ -217,8 +217,9 @@ class WalLane:
 
     def _fail(self) -> None:
         if self._log is not None:
-            self._log.arm(Fault(Site.SYNC, 1, code=errno.EIO))
-            self._say("warn", "injected: the next sync fails with EIO")
+            site = Site.SYNC if self._log.sync in ("fdatasync", "fsync") else Site.WRITE  # dsync syncs as it writes
+            self._log.arm(Fault(site, 1, code=errno.EIO))
+            self._say("warn", f"injected: the next {site.name.lower()} fails with EIO")
 
     def _tick(self) -> None:
         """Look after the log between requests: checkpoint, space, and what deserves an event."""

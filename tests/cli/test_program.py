@@ -59,7 +59,7 @@ def test_bad_usage_gets_one_line_and_exit_code_2(words: list[str], line: str) ->
 def test_the_dashboard_without_a_terminal_says_what_to_use_instead() -> None:
     done = finish()
 
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr.startswith("tidegauge: the dashboard needs a terminal, and stdin is none")
     assert done.stderr.count("\n") == 1

@@ -7,10 +7,13 @@ segments before the last one, and in the last one every txid that an untouched r
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from engine.wal.errors import LogDamaged, NotALog, UnsupportedVersion
 from engine.wal.reading import read_records
@@ -138,3 +141,32 @@ def test_after_each_cut_the_log_opens_whole(tmp_path):
 
         again = recover(folder, from_disk=False)
         assert (again.torn, again.dirty_tail, again.last_txid) == (None, False, kept.last_txid)
+
+
+@given(
+    sealed=st.booleans(),
+    patches=st.lists(
+        st.tuples(
+            st.integers(1, 3),
+            st.integers(0, 4300) | st.integers(0, SEGMENT_SIZE - 1),
+            st.binary(min_size=1, max_size=64) | st.integers(1, 4200).map(bytes),
+        ),
+        min_size=1,
+        max_size=4,
+    ),
+)
+def test_no_overwritten_bytes_make_a_wrong_record(sealed, patches):
+    log = small_log(sealed=sealed)
+    with tempfile.TemporaryDirectory() as name:
+        folder = log.write(Path(name) / "log")
+        for number, offset, content in patches:
+            with (folder / segment_name(number)).open("r+b") as file:
+                file.seek(offset)
+                file.write(content[: SEGMENT_SIZE - offset])
+
+        found = read(folder)
+
+        if found is not None:
+            assert found == log.records()[: len(found)]
+            assert prepare_for_writing(recover(folder, from_disk=False)).last_txid == len(found)
+            assert read(folder) == found

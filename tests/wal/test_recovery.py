@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.units import Offset
+from engine.units import Bytes, Offset
 from engine.wal.errors import LogDamaged, NotALog, UnsupportedVersion
 from engine.wal.reading import read_records
 from engine.wal.recovery import prepare_for_writing, recover
@@ -116,6 +116,16 @@ def test_a_full_segment_ends_where_the_file_does(tmp_path):
     assert records(tmp_path / "log") == log.records()
 
 
+@pytest.mark.parametrize("name", [FIRST, SECOND, THIRD])
+def test_segments_may_differ_in_size(log, folder, name):
+    rewrite_header(folder / name, segment_size=Bytes(4 * SEGMENT_SIZE))
+    with (folder / name).open("ab") as file:
+        file.write(bytes(3 * SEGMENT_SIZE))
+
+    assert recover(folder).last_txid == 9
+    assert records(folder) == log.records()
+
+
 def test_prepared_segments_are_listed_and_kept(log, folder):
     (folder / FOURTH).write_bytes(bytes(SEGMENT_SIZE))
 
@@ -176,12 +186,12 @@ def test_records_behind_a_torn_one_go_with_it(log, folder):
 
 
 def test_a_copy_never_replaces_an_earlier_one(folder):
-    for content in (b"first", b"second", b"third"):
+    for content in (b"one ", b"two ", b"last"):
         patch(folder / THIRD, 4240, content)
         prepare_for_writing(recover(folder))
 
     names = [f"{THIRD}.broken", f"{THIRD}.2.broken", f"{THIRD}.3.broken"]
-    assert [(folder / name).read_bytes()[4240:4245] for name in names] == [b"first", b"secon", b"third"]
+    assert [(folder / name).read_bytes()[4240:4244] for name in names] == [b"one ", b"two ", b"last"]
     assert {path.name for path in recover(folder).broken} == set(names)
 
 
