@@ -40,6 +40,7 @@ from engine.storage.file_calls import FileCalls
 from engine.units import SECOND, Bytes, format_size
 
 _MAX_NAME = 4096
+TIB = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,11 +286,11 @@ def _check(settings: StoreSettings) -> None:
 
 
 def _check_block_size(size: int) -> None:
-    if size < 4096 or size % 4096:
+    if not 4096 <= size <= TIB or size % 4096:
         raise BadValue(
             what="block size",
             given=format_size(size),
-            allowed="a multiple of 4096 bytes, 4 KiB or more",
+            allowed="a multiple of 4096 bytes, 4 KiB to 1 TiB",
             example="128MiB",
         )
 

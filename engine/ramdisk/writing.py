@@ -122,10 +122,12 @@ class _BlockWriter:
         self._began_ns = core.clock.monotonic_ns()
         self._grant: Grant | None = None
         self._volume: Volume | None = None
-        self._checksums = self._new_checksums()
+        self._checksums: BlockChecksums | None = None
         self._descriptor = -1
         if self._file.policy is not Policy.LAZY or not self._open_in_ram():
             self._open_on_disk()
+        if self._checksums is None:
+            self._checksums = self._new_checksums()
 
     @property
     def left(self) -> int:
@@ -138,6 +140,8 @@ class _BlockWriter:
         self._at += len(data)
         if self._checksums is None:
             self._put(data, base)
+            if self._checksums is not None:  # it has just moved to disk, where nobody computes them later
+                self._checksums.take_in(data)
         else:
             self._checksums.write(data, lambda piece, at: self._put(piece, base + at))
 
