@@ -10,6 +10,9 @@ KERNEL_TESTS := $(wildcard tests/native tests/measure tests/storage tests/wal te
 # A separate kernel cache: numba's own does not notice NUMBA_BOUNDSCHECK.
 BOUNDS := NUMBA_BOUNDSCHECK=1 TIDEGAUGE_KERNELS=$(abspath .kernels-bounds)
 
+# Every benchmark that can be run by itself.
+BENCH ?= $(patsubst tests/bench/%.py,%,$(shell grep -l "__main__" tests/bench/*.py 2>/dev/null))
+
 .PHONY: help demo test test-unit test-bounds test-pythons test-cluster lint format bench fuzz docs clean venv
 
 help:
@@ -50,9 +53,9 @@ lint: venv ## format, style, types, who imports whom, spelling, documentation; s
 format: venv ## let ruff put the format right
 	$(RUN)/ruff check --fix-only --quiet . ; $(RUN)/ruff format .
 
-bench: ## side by side with peers on this disk; takes minutes
+bench: ## side by side with peers on this disk; takes minutes; BENCH="wal_peers wal_bare" for some
 	@.ci/venv $(VENV) dev,bench
-	$(RUN)/python -m tests.bench
+	@for name in $(BENCH); do echo "== $$name"; $(RUN)/python -m tests.bench.$$name || exit 1; done
 
 fuzz: venv ## the property tests, with many more examples than make test gives them
 	$(RUN)/python -m pytest --hypothesis-profile=fuzz --timeout=1800 -m "not slow" tests

@@ -148,6 +148,15 @@ class TideApp(App[int]):
         """Draw for the new size once it has settled."""
         self.call_after_refresh(self.draw_now)
 
+    def _handle_exception(self, error: Exception) -> None:
+        """Leave on a mistake of ours, without a traceback; run_dashboard raises it once the terminal is restored."""
+        if not self._with_signals:  # in tests: as Textual does, so that the pilot sees it
+            super()._handle_exception(error)
+            return
+        self.failure = self.failure or error
+        self._return_code = FAILED
+        self._close_messages_no_wait()
+
     # What is shown.
 
     def _take(self) -> None:

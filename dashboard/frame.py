@@ -25,6 +25,12 @@ class Frame:
     source_name: str
     taken: int
 
+    @property
+    def wall_ns(self) -> int:
+        """The time of day of the instant looked at; 0 before the first snapshot."""
+        point = self.history.at(self.end_ns)
+        return point.wall_ns if point is not None else 0
+
     def rates(self) -> WalWindow | Absent:
         """Return the log over the last second."""
         return self.history.window(RATE_SECONDS, self.end_ns)

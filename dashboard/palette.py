@@ -9,6 +9,19 @@ from themes.loader import Theme, shipped_themes
 
 SIXTEEN = "tide-16"
 
+# What Textual's own widgets (the palette) ask of a theme of terminal colours, beyond what it derives.
+_ANSI = {
+    "ansi-background": "ansi_black",
+    "ansi-foreground": "ansi_white",
+    "border-blurred": "ansi_black",
+    "block-cursor-foreground": "ansi_black",
+    "block-cursor-background": "ansi_cyan",
+    "input-selection-background": "ansi_bright_blue",
+    "input-selection-foreground": "ansi_black",
+    "screen-selection-background": "ansi_bright_blue",
+    "screen-selection-foreground": "ansi_black",
+}
+
 
 def theme_for(colour: Depth, wanted: str | None, names: tuple[str, ...]) -> str:
     """Return the theme to start with: the one asked for, or what suits the terminal's colours."""
@@ -44,7 +57,7 @@ def textual_theme(theme: Theme) -> TextualTheme:
         error=colours["bad"],
         dark=theme.dark,
         ansi=theme.ansi,
-        variables=role_variables(theme),
+        variables=role_variables(theme) | (_ANSI if theme.ansi else {}),
     )
 
 

@@ -57,14 +57,21 @@ def test_themes_load_neither_engine_nor_screen() -> None:
     assert loaded_by(modules_of("themes"), (*SCREEN, "engine", "dashboard", "numpy")) == ""
 
 
-def test_the_linter_watches_every_room_that_does_without_the_screen() -> None:
+def watched_rooms(forbidden: str) -> list[str]:
+    """Return the rooms of the linter's contract that forbids a module."""
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    (rooms,) = [each["source_modules"] for each in contracts if forbidden in each.get("forbidden_modules", [])[:1]]
+    return rooms
 
-    (watched,) = [
-        contract["source_modules"] for contract in contracts if contract.get("forbidden_modules") == ["textual"]
-    ]
 
-    assert watched == [f"dashboard.{room}" for room in existing_rooms()]
+def test_the_linter_watches_every_room_that_does_without_the_screen() -> None:
+    assert watched_rooms("textual") == [f"dashboard.{room}" for room in existing_rooms()]
+
+
+def test_the_linter_watches_every_lane_that_is_handed_clock_disk_and_chance() -> None:
+    lanes = [lane for lane in ("wal", "ramdisk", "fsimage") if (ROOT / "engine" / lane).is_dir()]
+
+    assert watched_rooms("os") == [f"engine.{lane}" for lane in lanes]
 
 
 @pytest.mark.parametrize("room", ["engine", "dashboard", "themes"])

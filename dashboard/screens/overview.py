@@ -61,7 +61,7 @@ def _state_line(frame: Frame, window: WalWindow | Absent, width: int) -> Line:
     facts = [f"source {frame.source_name}"]
     end = ""
     if snapshot is not None:
-        up = format_duration(snapshot.wall_ns - snapshot.source_started_ns)
+        up = format_duration(frame.wall_ns - snapshot.source_started_ns)
         facts += [snapshot.host, f"up {up}"]
         end = f"version {snapshot.version}"
     return state_line((frame.glyphs.bullet, mood), (word, f"{mood}-word"), facts, end, width, frame.glyphs)

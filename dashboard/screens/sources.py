@@ -71,7 +71,7 @@ def _figures(frame: Frame, snapshot: Snapshot, span: float) -> list[Figure]:
     cpu = "n/a" if isinstance(share, Absent) else f"{share * 100:.0f} %"
     memory = "n/a" if isinstance(process, Absent) else format_size(process.resident_bytes)
     threads = "" if isinstance(process, Absent) else f"{process.threads} threads"
-    up = format_duration(snapshot.wall_ns - snapshot.source_started_ns)
+    up = format_duration(frame.wall_ns - snapshot.source_started_ns)
     return [
         Figure("snapshots", format_count(frame.taken), f"{frame.history.added} taken in", 0),
         Figure("interval", _interval(frame), "of the source", 1),
@@ -93,7 +93,7 @@ def _source_lines(snapshot: Snapshot, frame: Frame, width: int) -> list[Line]:
         (left(outside(snapshot.source_id), 10), "bright"),
         (left(cut(outside(snapshot.host), 17, frame.glyphs), 18), "text"),
         (left(cut(outside(snapshot.version), 11, frame.glyphs), 12), "text"),
-        (clock_time(snapshot.wall_ns), "text"),
+        (clock_time(frame.wall_ns), "text"),
     )
     return [title("sources", width, frame.glyphs, note="1 source"), ((head, "dim"),), row]
 

@@ -60,9 +60,9 @@ def wal_state_line(window: WalWindow | Absent, frame: Frame, width: int) -> Line
     wal = window.last
     mood = STATE_MOODS.get(wal.state, "dim")
     handlers = f"{wal.handlers} {'handler' if wal.handlers == 1 else 'handlers'}"
-    if not isinstance(wal.waiting_handlers, Absent):
-        handlers += f", {wal.waiting_handlers} inside commit"
     facts = [f"{wal.model} on {wal.device}", wal.sync, handlers, f"{format_size(wal.value_size_bytes)} records"]
+    if not isinstance(wal.waiting_handlers, Absent):
+        facts.append(f"{wal.waiting_handlers} inside commit")
     return state_line((bullet, mood), (wal.state, f"{mood}-word"), facts, wal.path, width, frame.glyphs)
 
 

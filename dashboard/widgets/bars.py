@@ -40,7 +40,7 @@ def header_line(open_screen: str, width: int, glyphs: Glyphs, *, source: str) ->
 def footer_line(badge: Span, readings: Readings, message: str, width: int, glyphs: Glyphs) -> Line:
     """Return the badge, hints or a message, and at the right end what the screen costs."""
     end: Line = ((_cost(readings, width), "bar-text"),)
-    room = width - width_of((badge,)) - width_of(end) - 1
+    room = width - width_of((badge,)) - width_of(end) - 2
     if message:
         middle: Line = ((" " + cut(outside(message), room - 1, glyphs), "bar-note"),)
     else:
@@ -64,18 +64,21 @@ def _hints(room: int) -> Line:
     last = [key for key in KEYS if key.in_footer and key.shown in ("?", "q")]
     rest = [key for key in KEYS if key.in_footer and key not in last]
     reserved = sum(len(key.shown) + len(key.label) + 3 for key in last)
-    for key in (*rest, *last):
+    for key in rest:
         size = len(key.shown) + len(key.label) + 3
-        keep = 0 if key in last else reserved
-        if used + size + keep <= room:
-            spans += [(f"  {key.shown}", "bar-key"), (f" {key.label}", "bar-text")]
-            used += size
+        if used + size + reserved > room:
+            break
+        spans += [(f"  {key.shown}", "bar-key"), (f" {key.label}", "bar-text")]
+        used += size
+    for key in last:
+        spans += [(f"  {key.shown}", "bar-key"), (f" {key.label}", "bar-text")]
     return tuple(spans)
 
 
 def verdict_line(verdict: Verdict, width: int, glyphs: Glyphs) -> Line:
     """Return the verdict: a mark and its text in the colour of its mood."""
-    head: Line = ((f"{glyphs.bullet} ", verdict.mood), ("verdict  ", "title"))
+    mark: Line = ((f"{glyphs.bullet} ", verdict.mood),)
+    head: Line = (*mark, ("verdict  ", "title")) if width_of(mark) + 9 + len(verdict.line()) <= width else mark
     text = cut(verdict.line(), width - width_of(head), glyphs)
     return (*head, (text, f"{verdict.mood}-word"))
 

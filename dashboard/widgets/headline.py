@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from dashboard.glyphs import Glyphs
 from dashboard.widgets.lines import Line, Span, cut, left
 
-LEAST_CELL = 9
+LEAST_CELL, LEAST_CELL_WITH_NOTES = 9, 13
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Figure:
 
 def headline_lines(figures: Sequence[Figure], width: int, height: int, glyphs: Glyphs) -> list[Line]:
     """Lay figures out in columns of equal width, in their order; those of high rank go where room is short."""
-    count = min(len(figures), max(width // LEAST_CELL, 1))
+    count = min(len(figures), max(width // (LEAST_CELL if height < 3 else LEAST_CELL_WITH_NOTES), 1))
     kept = sorted(figures, key=lambda figure: figure.rank)[:count]
     shown = [figure for figure in figures if figure in kept]
     cell = width // max(len(shown), 1)

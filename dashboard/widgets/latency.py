@@ -1,18 +1,18 @@
 """Latency quantiles of commits and of syncs, with bars on one logarithmic scale.
 
-latency ─────────────────────── 5 s
-         commit     sync
-p50      612 us   130 us  ▌▌▌▌▌▌▌▌▌
-p99     1.25 ms   290 us  ▌▌▌▌▌▌▌▌▌▌▌▌▌
+latency ──────────────────────── last 5 s
+         commit     sync  10 us      10 s
+p50      612 us   130 us  ━━━━━━─────────
+p99     1.25 ms   290 us  ━━━━━━━━───────
 """
 
 from __future__ import annotations
 
 import math
 
-from dashboard.glyphs import Glyphs, bar
+from dashboard.glyphs import Glyphs
 from dashboard.wal_window import Quantiles
-from dashboard.widgets.lines import Line, Span, absent_lines, left, right, title
+from dashboard.widgets.lines import Line, Span, absent_lines, gauge, left, right, title
 from engine.snapshot import Absent
 from engine.units import format_duration
 
@@ -37,6 +37,8 @@ def latency_lines(
     head: list[Span] = [(" " * _NAME, "dim"), (right("commit", _VALUE), "dim")]
     if with_sync:
         head.append((right("sync", _VALUE), "dim"))
+    if with_bar:
+        head.append(("  " + (left("10 us", room - 4) + "10 s" if room >= 12 else " " * room), "dim"))
     lines.append(tuple(head))
     kept = _BY_NEED[: max(height - 2, 0)]
     for name, attribute in ROWS:
@@ -45,7 +47,7 @@ def latency_lines(
             if with_sync:
                 row.append((right(_shown(sync, attribute), _VALUE), "text"))
             if with_bar and isinstance(commit, Quantiles):
-                row += [("  ", "text"), (bar(log_level(getattr(commit, attribute)), room, glyphs.bars), "bar")]
+                row += [("  ", "text"), *gauge(log_level(getattr(commit, attribute)), room, "bar", glyphs)]
             lines.append(tuple(row))
     return lines
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from rich.cells import cell_len, set_cell_size
 
-from dashboard.glyphs import Glyphs
+from dashboard.glyphs import Glyphs, bar
 from engine.errors import printable
 from engine.snapshot import Absent
 
@@ -105,6 +105,12 @@ def title(text: str, width: int, glyphs: Glyphs, *, note: str = "") -> Line:
     end = f" {note}" if note and cell_len(note) + 4 <= room else ""
     rule = glyphs.rule * max(room - cell_len(end), 0)
     return ((name, "title"), (" ", "text"), (rule, "rule"), (end, "dim"))
+
+
+def gauge(level: float, width: int, role: str, glyphs: Glyphs) -> Line:
+    """Return a bar that fills `level` (0..1) of `width` cells, on a track that shows the whole."""
+    drawn = bar(level, width, glyphs.bars).rstrip(glyphs.bars[0])
+    return ((drawn, role), (glyphs.rule * (width - len(drawn)), "rule"))
 
 
 def absent_lines(absent: Absent, width: int, glyphs: Glyphs) -> list[Line]:

@@ -26,6 +26,8 @@ from engine.units import format_count
 
 DOTS_PER_CELL = 2  # columns of dots in one braille cell; a series has as many values per cell
 AXIS_WIDTH = 6
+_BRAILLE = 0x2800
+_DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])  # Unicode's bit for the dot at row, column
 _NICE = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 
 
@@ -83,12 +85,34 @@ def canvas(values: npt.NDArray[np.float64], *, top: float, width: int, height: i
         figure.ruler(axis).frequency(0)
         figure.ruler(axis).lim(0.0, most)
         figure.ruler(axis).alignment(lim="edge")
-    # A value stands in the middle of its column of dots; a stem from there to the floor fills the area.
-    signal = figure.signal((known + 0.5).tolist(), clipped.tolist(), marker=glyphs.plot_marker)
-    signal.fillx()
-    figure.draw(signal)
+    # A value stands in the middle of its column of dots.
+    figure.draw(figure.signal((known + 0.5).tolist(), clipped.tolist(), marker=glyphs.plot_marker))
     rows = figure.build().string(colorless=True).split("\n")
-    return [row.ljust(width)[:width] for row in (rows + [""] * height)[:height]]
+    crest = [row.ljust(width)[:width] for row in (rows + [""] * height)[:height]]
+    return _filled_plain(crest) if glyphs.plain else filled(crest)
+
+
+def filled(crest: list[str]) -> list[str]:
+    """Return rows of braille with every dot under a dot set too: the area under a curve.
+
+    plotext can fill by itself; that takes twice as long as all else it does.
+    """
+    height, width = len(crest), len(crest[0])
+    codes = np.frombuffer("".join(crest).encode("utf-32-le"), np.uint32).reshape(height, width)
+    cells = np.where(codes >= _BRAILLE, codes - _BRAILLE, 0)
+    dots = np.empty((height, 4, width, 2), bool)
+    for y in range(4):
+        for x in range(2):
+            dots[:, y, :, x] = (cells & _DOTS[y][x]) != 0
+    below = np.logical_or.accumulate(dots.reshape(height * 4, width, 2), axis=0).reshape(height, 4, width, 2)
+    packed = (below * _DOTS[None, :, None, :]).sum(axis=(1, 3))
+    codes = np.where(packed > 0, packed + _BRAILLE, ord(" ")).astype("<u4")
+    return [row.tobytes().decode("utf-32-le") for row in codes]
+
+
+def _filled_plain(crest: list[str]) -> list[str]:
+    marks = np.array([[mark != " " for mark in row] for row in crest])
+    return ["".join("#" if mark else " " for mark in row) for row in np.logical_or.accumulate(marks, axis=0)]
 
 
 def nice_top(highest: float) -> float:

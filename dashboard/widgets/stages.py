@@ -1,17 +1,17 @@
 """Where the time of a commit goes: queue, write, sync, wake, in the order they happen.
 
 where a commit's time goes ───────
-queue  ████▌               134 us  24 %
-write  ██                   31 us   9 %
-sync   ████████▋           145 us  45 %
-wake   ███▊                105 us  22 %
+queue  ━━━━╸─────────────  134 us  24 %
+write  ━━────────────────   31 us   9 %
+sync   ━━━━━━━━╸─────────  145 us  45 %
+wake   ━━━━──────────────  105 us  22 %
 """
 
 from __future__ import annotations
 
-from dashboard.glyphs import Glyphs, bar
+from dashboard.glyphs import Glyphs
 from dashboard.wal_window import STAGES, Stages
-from dashboard.widgets.lines import Line, absent_lines, left, right, title
+from dashboard.widgets.lines import Line, absent_lines, gauge, left, right, title
 from engine.snapshot import Absent
 from engine.units import format_duration
 
@@ -34,7 +34,7 @@ def stage_lines(stages: Stages | Absent, width: int, height: int, glyphs: Glyphs
         lines.append(
             (
                 (left(name, _NAME) + " ", "text"),
-                (bar(share, room, glyphs.bars), name),
+                *gauge(share, room, name, glyphs),
                 (right(format_duration(mean), _MEAN), "bright"),
                 (right(f"{share * 100:.0f} %", _SHARE), "dim"),
             )

@@ -2,7 +2,7 @@
 
 A plain `while state.stop == 0` is hoisted out of the loop by LLVM and never ends, so flags, watermarks
 and fault cells that another thread writes go through these. Fields are named by a literal:
-`load(state, "durable")`. Loads acquire, stores release, adds do both.
+`load(state, "durable")`. Loads acquire, stores release, adds and swaps do both.
 """
 
 from __future__ import annotations
@@ -58,6 +58,17 @@ def add(typing_context, record, name, value):  # type: ignore[no-untyped-def]
     def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         at = _field(builder, record, arguments[0], name.literal_value)
         return builder.atomic_rmw("add", at, arguments[2], "acq_rel")
+
+    return types.int64(record, name, types.int64), build
+
+
+@intrinsic(prefer_literal=True)
+def swap(typing_context, record, name, value):  # type: ignore[no-untyped-def]
+    """Set record.name to an int64, atomically; return what it was before: of several threads one gets it."""
+
+    def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        at = _field(builder, record, arguments[0], name.literal_value)
+        return builder.atomic_rmw("xchg", at, arguments[2], "acq_rel")
 
     return types.int64(record, name, types.int64), build
 

@@ -64,7 +64,8 @@ def compile_all(progress: Callable[[int, int], None] | None = None) -> int:
     """Compile or load every declared kernel; return how many signatures had to be compiled.
 
     progress: called with (kernels ready, kernels in all) before each one and at the end. Call this from
-    one place, before threads run kernels: compiling holds Python's lock for seconds.
+    one place, before threads run kernels: compiling holds Python's lock for seconds. From then on a call
+    with other types than were declared converts or fails; it cannot compile in the middle of a run.
     """
     compiled = 0
     with _compiling:
@@ -72,8 +73,11 @@ def compile_all(progress: Callable[[int, int], None] | None = None) -> int:
             if progress is not None:
                 progress(ready, len(_declared))
             before = _misses(dispatcher)
+            dispatcher.disable_compile(False)
             dispatcher.compile(signature)
             compiled += _misses(dispatcher) - before
+        for dispatcher, _ in _declared:
+            dispatcher.disable_compile()
         if progress is not None:
             progress(len(_declared), len(_declared))
     return compiled

@@ -20,7 +20,7 @@ from numba import types
 
 from engine.errors import BadValue, UnknownChoice
 from engine.native import files
-from engine.native.atomics import add, load, store
+from engine.native.atomics import add, load, store, swap
 from engine.native.clock import monotonic_ns, sleep_until
 from engine.native.kernel import inner, type_of_record
 from engine.native.locks import MUTEX, lock, make_condition, make_mutex, unlock
@@ -141,15 +141,15 @@ def write_bytes(device, file, descriptor, address, length, offset):  # type: ign
     file: the number the journal knows the file by. Short writes and EINTR go on where they stopped; in sync mode
     dsync the bytes are durable on return. No lock of the log is held.
     """
-    began = monotonic_ns()
     durable_write = device.sync_mode == DSYNC
-    if durable_write and device.kind == SERIAL:
+    in_turn = durable_write and device.kind == SERIAL  # looked at once: a turn that was taken is passed on
+    if in_turn:
         take_turn(device, "queue", "queue_turns", "queue_next", "queue_served")
     result = _write_all(device, file, descriptor, address, length, offset, durable_write)
     if durable_write:
-        _add_latency(device, began)
-        if device.kind == SERIAL:
-            pass_turn(device, "queue", "queue_turns", "queue_served")
+        _add_latency(device)
+    if in_turn:
+        pass_turn(device, "queue", "queue_turns", "queue_served")
     return result
 
 
@@ -159,34 +159,42 @@ def sync_file(device, file, descriptor):  # type: ignore[no-untyped-def]
 
     In modes dsync (the write did it) and none (nobody does) nothing is called.
     """
-    if device.sync_mode >= DSYNC:
-        return np.int64(0)
-    if device.kind == SERIAL:
+    return np.int64(0) if device.sync_mode >= DSYNC else sync_in_any_mode(device, file, descriptor)
+
+
+@inner
+def sync_in_any_mode(device, file, descriptor):  # type: ignore[no-untyped-def]
+    """Make what was written durable, also where the sync mode calls for nothing; return 0 or -errno. Never retried."""
+    in_turn = device.kind == SERIAL
+    if in_turn:
         take_turn(device, "queue", "queue_turns", "queue_next", "queue_served")
-    began = monotonic_ns()
     covers = load(device, "journal_count")
     result = np.int64(-_fault_errno(device, SITE_SYNC, add(device, "sync_calls", 1) + 1))
     if result == 0:
         result = files.fsync(descriptor) if device.sync_mode == FSYNC else files.fdatasync(descriptor)
     if result == 0 and device.journal_rows != 0:
         _journal(device, file, 0, 0, 0, covers)
-    _add_latency(device, began)
-    if device.kind == SERIAL:
+    _add_latency(device)
+    if in_turn:
         pass_turn(device, "queue", "queue_turns", "queue_served")
     return result
 
 
 @inner
-def _add_latency(device, began):  # type: ignore[no-untyped-def]
+def _add_latency(device):  # type: ignore[no-untyped-def]
     """Sleep the simulated latency, and a stall that was asked for, on top of what the call took."""
     extra = device.latency_ns if device.kind != REAL else 0
     if load(device, "stall_ns") != 0:
-        extra += load(device, "stall_ns")
-        store(device, "stall_ns", 0)
+        extra += swap(device, "stall_ns", 0)  # of syncs that overlap one takes it
     if extra > 0:
-        deadline = monotonic_ns() + extra
-        while sleep_until(deadline) == _EINTR:
-            pass
+        _sleep(extra)
+
+
+@inner
+def _sleep(duration):  # type: ignore[no-untyped-def]
+    deadline = monotonic_ns() + duration
+    while sleep_until(deadline) == _EINTR:
+        pass
 
 
 @inner
@@ -232,7 +240,7 @@ def _fault_errno(device, site, call):  # type: ignore[no-untyped-def]
         row = device.faults[k]
         if row[F_SITE] == site and (row[F_NTH] == call or (row[F_EVERY] != 0 and call > row[F_NTH])):
             if row[F_STALL] > 0:
-                sleep_until(monotonic_ns() + row[F_STALL])
+                _sleep(row[F_STALL])
             if row[F_ERRNO] != 0:
                 return row[F_ERRNO]
     return np.int64(0)

@@ -22,6 +22,7 @@ from engine.units import MIB, Bytes, Nanoseconds
 
 SECTOR = 512
 _JOURNAL_ROWS = 1 << 16
+_ZEROED_IN_RECYCLED = 4096  # the header's block
 
 
 class Site(IntEnum):
@@ -55,6 +56,7 @@ class FaultTable:
         self._bytes = np.zeros(journal_bytes, np.uint8)
         self._device: npt.NDArray[np.void] | None = None
         self._preallocations = 0
+        self._recycled: dict[int, int] = {}  # new number: the one whose file it was
 
     def attach(self, device: npt.NDArray[np.void]) -> None:
         """Make `device` follow this table and keep its journal here."""
@@ -72,8 +74,12 @@ class FaultTable:
                 raise OSError(fault.code, os.strerror(fault.code))
         return os.pwrite(descriptor, content, offset)
 
-    def after_crash(self, folder: Path, seed: int) -> None:
-        """Rewrite the files below `folder` to what a crash now may leave of them.
+    def note_recycled(self, old: int, new: int) -> None:
+        """Remember that file `new` was `old`: what was not overwritten durably still holds the old bytes."""
+        self._recycled[new] = old
+
+    def after_crash(self, folder: Path, seed: int | None) -> None:
+        """Rewrite the files below `folder` to what a crash now may leave of them; seed None: the least.
 
         Journal file numbers are segment numbers. The journal must hold every write since the files were zero; raises
         RuntimeError where it overflowed.
@@ -82,7 +88,7 @@ class FaultTable:
         if device is None or int(device["journal_overflow"][0]):
             raise RuntimeError("the journal is not attached, or overflowed: make journal_bytes larger")
         rows = self._rows[: int(device["journal_count"][0])]
-        chance = random.Random(seed)
+        chance = random.Random(seed) if seed is not None else _Least()
         for number in sorted({int(row[d.J_FILE]) for row in rows}):
             path = folder / f"{number:08d}.wal"
             if path.exists():
@@ -90,9 +96,11 @@ class FaultTable:
 
     def _play_back(self, path: Path, number: int, rows: npt.NDArray[np.int64], chance: random.Random) -> None:
         content = np.frombuffer(bytearray(path.read_bytes()), np.uint8)
-        for row in rows:  # before the first write the space read as zero
+        before = self._before(number, content.size, rows)
+        for row in rows:
             if row[d.J_FILE] == number:
-                content[row[d.J_OFFSET] : row[d.J_OFFSET] + row[d.J_LENGTH]] = 0
+                place = slice(row[d.J_OFFSET], row[d.J_OFFSET] + row[d.J_LENGTH])
+                content[place] = before[place]
         firm = max((int(r[d.J_COVERS]) for r in rows if r[d.J_FILE] == number and r[d.J_LENGTH] == 0), default=0)
         for k, row in enumerate(rows):
             if row[d.J_FILE] != number or row[d.J_LENGTH] == 0:
@@ -104,6 +112,28 @@ class FaultTable:
             else:
                 _write_unsynced(content, offset, new, chance)
         path.write_bytes(content.tobytes())
+
+    def _before(self, number: int, size: int, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+        """Return what file `number` held before its first write: zeros, or in a recycled file what it was before."""
+        before = np.zeros(size, np.uint8)
+        ancestry = [number]
+        while ancestry[-1] in self._recycled:
+            ancestry.append(self._recycled[ancestry[-1]])
+        for ancestor in reversed(ancestry[1:]):  # each was synced whole before it was rolled away
+            for row in rows:
+                if row[d.J_FILE] == ancestor:
+                    offset, length, data = (int(row[c]) for c in (d.J_OFFSET, d.J_LENGTH, d.J_DATA))
+                    before[offset : offset + length] = self._bytes[data : data + length]
+            before[:_ZEROED_IN_RECYCLED] = 0
+        return before
+
+
+class _Least(random.Random):
+    """The chance of a crash that takes all it can."""
+
+    def choice(self, seq):  # type: ignore[no-untyped-def]
+        """Return the first: dropped."""
+        return seq[0]
 
 
 def arm(device: npt.NDArray[np.void], faults: tuple[Fault, ...]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import carray, types
 
+from engine.native.atomics import add
 from engine.native.clock import monotonic_ns
 from engine.native.kernel import i64_array, inner, kernel, u8_matrix, u8_readonly
 from engine.native.locks import lock, signal, unlock
@@ -17,7 +18,7 @@ from engine.storage.device import DEVICE
 from engine.wal.append import append, has_space, refusal, wait_for_space
 from engine.wal.group import lead, wait_group
 from engine.wal.handler import commit_alone
-from engine.wal.meter import note_commit
+from engine.wal.meter import note_commit, note_unsynced
 from engine.wal.pipeline import async_notifier, async_syncer, async_writer, wait_pipeline
 from engine.wal.record import payload_crc
 from engine.wal.stamps import copy_stamps
@@ -34,9 +35,15 @@ def commit(log, device, buffers, meter, stamps, payload, began, durable):  # typ
     """
     payload_state = payload_crc(payload, log.seed)
     lock(log, "mutex")
+    code = refusal(log)
+    if code != 0:
+        unlock(log, "mutex")
+        return code
+    add(log, "waiting", 1)  # until the last use of log and meter: whoever closes or reconfigures waits for it
     code = _make_room(log, device, buffers, meter, payload.size)
     if code != 0:
         unlock(log, "mutex")
+        add(log, "waiting", -1)
         return code
     batch = log.filling
     txid = append(log, device, buffers, payload, payload_state)
@@ -44,18 +51,17 @@ def commit(log, device, buffers, meter, stamps, payload, began, durable):  # typ
         if log.model == PIPELINE:
             signal(log, "work")
         unlock(log, "mutex")
-        meter.unsynced += 1
-        meter.payload_bytes += payload.size
+        note_unsynced(meter, payload.size)
+        add(log, "waiting", -1)
         return txid
-    log.waiting += 1
     _make_durable(log, device, buffers, meter, txid, batch)
-    log.waiting -= 1
     # What was durable before a failure stays acked; all else gets the error.
     result = txid if log.durable >= txid else -log.poison
     copy_stamps(log, batch, stamps)
     unlock(log, "mutex")
     if result > 0:
         note_commit(meter, began, monotonic_ns(), stamps, payload.size)
+    add(log, "waiting", -1)
     return result
 
 
@@ -63,9 +69,12 @@ def commit(log, device, buffers, meter, stamps, payload, began, durable):  # typ
 def flush_all(log, device, buffers, meter):  # type: ignore[no-untyped-def]
     """Make all that is appended durable; return 0 or minus the errno that stopped the log. No lock is held."""
     lock(log, "mutex")
-    _make_durable(log, device, buffers, meter, log.appended, log.filling - (log.used == 0))
-    result = np.int64(0) if log.durable >= log.appended else -log.poison
+    add(log, "waiting", 1)
+    last = log.appended
+    _make_durable(log, device, buffers, meter, last, log.filling - (log.used == 0))
+    result = np.int64(0) if log.durable >= last else -log.poison
     unlock(log, "mutex")
+    add(log, "waiting", -1)
     return result
 
 

@@ -39,14 +39,21 @@ def refuse_segment(log, error):  # type: ignore[no-untyped-def]
 
 @kernel(types.int64(LOG, types.int64))
 def wait_for_taken(log, patience_ns):  # type: ignore[no-untyped-def]
-    """Wait until no prepared segment is on offer, at most `patience_ns`; return whether one is wanted (0 or 1)."""
+    """Wait until something happened to the offer, or `patience_ns`; return whether a segment is wanted (0 or 1)."""
     lock(log, "mutex")
-    deadline = monotonic_ns() + patience_ns
-    while log.next_descriptor >= 0 and log.closed == 0 and log.poison == 0 and monotonic_ns() < deadline:
-        wait_until(log, "segment_taken", "mutex", deadline)
+    if log.next_descriptor >= 0 and log.poison == 0:
+        wait_until(log, "segment_taken", "mutex", monotonic_ns() + patience_ns)  # once: the caller looks at its stop
     wanted = np.int64(log.next_descriptor < 0 and log.poison == 0)
     unlock(log, "mutex")
     return wanted
+
+
+@kernel(types.void(LOG))
+def stir(log):  # type: ignore[no-untyped-def]
+    """Make every waiter look again at what it waits for."""
+    lock(log, "mutex")
+    wake_everyone(log)
+    unlock(log, "mutex")
 
 
 @kernel(types.int64(LOG))

@@ -48,7 +48,7 @@ def commit_alone(log, device, buffers, meter, txid):  # type: ignore[no-untyped-
         if error != 0:
             poison(log, error, site)
         else:
-            log.written = max(log.written, last)
+            log.written, log.written_batch = max(log.written, last), batch
             stamp_write(log, batch, last, began, ended)
         unlock(log, "mutex")
         stopped = error != 0
@@ -68,7 +68,7 @@ def _sync_for_all(log, device, meter, txid, batch, last, segment):  # type: igno
         # A sync that began after our write, and ended while we waited, covered us; one that begins now covers all
         # that is written now.
         lock(log, "mutex")
-        batch, last, segment = log.filling - 1, log.written, log.segment
+        batch, last, segment = log.written_batch, log.written, log.segment
         unlock(log, "mutex")
     if load(log, "durable") < txid and load(log, "poison") == 0:
         _sync(log, device, meter, batch, last, segment)
@@ -79,7 +79,7 @@ def _sync_for_all(log, device, meter, txid, batch, last, segment):  # type: igno
 @inner
 def _sync(log, device, meter, batch, last, segment):  # type: ignore[no-untyped-def]
     """Sync `segment` through the row's own description; move the watermark to `last`. No lock but one_sync is held."""
-    error = own_description(log, meter, segment)
+    error = own_description(log, device, meter, segment)
     began = monotonic_ns()
     if error == 0:
         error = -sync_file(device, segment, meter.descriptor)
@@ -99,12 +99,14 @@ def _sync(log, device, meter, batch, last, segment):  # type: ignore[no-untyped-
 
 
 @inner
-def own_description(log, meter, segment):  # type: ignore[no-untyped-def]
+def own_description(log, device, meter, segment):  # type: ignore[no-untyped-def]
     """Make the row's open file description that of `segment`; return 0 or an errno. No lock is held.
+
+    Where the sync mode calls for no sync, none is needed.
 
     A segment that was rolled away meanwhile was synced by the roll, so the one that is current now serves as well.
     """
-    if meter.descriptor >= 0 and meter.descriptor_segment == segment:
+    if device.sync_mode >= DSYNC or (meter.descriptor >= 0 and meter.descriptor_segment == segment):
         return np.int64(0)
     if meter.descriptor >= 0:
         files.close(meter.descriptor)

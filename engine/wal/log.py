@@ -22,7 +22,7 @@ from engine.errors import FileTrouble
 from engine.measure.clock import Clock, SystemClock
 from engine.native.kernel import compile_all
 from engine.storage import device as devices
-from engine.storage.contents import positioned_write, sync_contents
+from engine.storage.contents import positioned_write
 from engine.storage.descriptors import close_descriptor
 from engine.storage.device import DeviceSpec
 from engine.storage.faults import Fault, FaultTable, arm
@@ -45,7 +45,8 @@ from engine.wal.opening import (
 from engine.wal.preparer import ClosedSegment, SegmentPreparer
 from engine.wal.recovery import prepare_for_writing, recover
 from engine.wal.seal import seal
-from engine.wal.segment import check_segment_size, segment_name
+from engine.wal.segment import check_segment_size
+from engine.wal.settle import settle, settle_closed
 from engine.wal.state import CLOSED, METER_DTYPE, METER_TOTALS
 
 DEFAULT_SEGMENT_SIZE = Bytes(64 * MIB)
@@ -105,6 +106,7 @@ class Log:
         lock = claim(folder)
         try:
             contents = prepare_for_writing(recover(folder))
+            settle_closed(contents)
             write = faults.preallocate_write if faults is not None else positioned_write
             shared = load(contents, size, spec, mode, write=write, clock=clock)
             shared.log["roll_records"], shared.log["slow_sync_ns"] = roll_records, slow_sync_ns
@@ -112,7 +114,16 @@ class Log:
             if faults is not None:
                 faults.attach(shared.device)
             closed = closed_segments(contents)
-            preparer = SegmentPreparer(shared.log, folder, size, closed=closed, write=write, clock=clock, report=report)
+            preparer = SegmentPreparer(
+                shared.log,
+                folder,
+                size,
+                closed=closed,
+                write=write,
+                clock=clock,
+                report=report,
+                recycled=faults.note_recycled if faults is not None else _nobody,
+            )
         except BaseException:
             lock.release()
             raise
@@ -132,7 +143,7 @@ class Log:
             handle = self._caller.handle
         except AttributeError:
             handle = self._register_caller()
-        code: int = commits.commit_from_python(handle, view, durable)
+        code: int = commits.commit_from_python(handle, view, int(durable))
         if code < 0:
             raise self._error(code)
         return Txid(code)
@@ -149,8 +160,9 @@ class Log:
     def reconfigure(self, *, model: str | None = None, device: str | None = None, sync: str | None = None) -> None:
         """Continue on a new segment with another model, device or sync mode; meters restart from zero.
 
-        Commits in progress end first; those that arrive meanwhile get LogClosed. Raises BadValue, LogPoisoned,
-        LogClosed, LogBusy where a hung disk keeps a commit.
+        Commits in progress end first; those that arrive meanwhile get LogClosed. What sync mode none left un-synced is
+        synced before it goes on. Raises BadValue, LogPoisoned, LogClosed, FileTrouble, LogBusy where a hung disk keeps
+        a commit: the log goes on as it was, or with a thread that does not end, can only be closed.
         """
         write_model = parse_model(model) if model else self.model
         spec = devices.parse_device(device) if device else self.device
@@ -161,7 +173,10 @@ class Log:
             state = self.shared.log[0]
             control.refuse_commits(state, 1)
             self._drain()
-            if not control.wait_for_callers(state, _CALLERS_PATIENCE_NS) or not self._threads.stop():
+            if not control.wait_for_callers(state, _CALLERS_PATIENCE_NS):
+                control.refuse_commits(state, 0)
+                raise LogBusy(self.folder)
+            if not self._threads.stop():
                 raise LogBusy(self.folder)
             self._sync_unsynced()
             devices.configure(self.shared.device, spec, mode)
@@ -191,7 +206,7 @@ class Log:
                 failed = True  # unsealed: recovery then looks at the end with more care
             idle = bool(control.wait_for_callers(state, _CALLERS_PATIENCE_NS))
             ended = self._threads.stop() and idle
-            self._preparer.stop()
+            ended = self._preparer.stop() and ended
             if not failed and ended and int(state["appended"]) > 0:
                 seal(state, shared.device[0], shared.buffers, shared.meters, CLOSER_ROW)
             if ended:  # else a hung disk still has our writes, and nobody else may open the log
@@ -214,8 +229,7 @@ class Log:
 
     def meter_totals(self) -> dict[str, npt.NDArray[np.int64]]:
         """Return each meter summed over all threads (maxima: the largest), since the last reset."""
-        meters = self.shared.meters
-        parts = (meters[: self._rows.high_water], meters[MODEL_ROW:])
+        parts = self._meters_in_use()
         totals = {}
         for name in METER_TOTALS:
             if name.endswith("_max_ns"):
@@ -251,8 +265,9 @@ class Log:
 
     def reset_meters(self) -> None:
         """Restart every meter from zero; no commit is in progress."""
-        for name in METER_TOTALS:
-            self.shared.meters[name] = 0
+        for part in self._meters_in_use():
+            for name in METER_TOTALS:
+                part[name] = 0
 
     def arm(self, *faults: Fault) -> None:
         """Plan faults on the live device, counted from now."""
@@ -261,6 +276,11 @@ class Log:
     def stall_next_sync(self, duration: Nanoseconds) -> None:
         """Make the next sync take that much longer."""
         self.shared.device["stall_ns"] = duration
+
+    def _meters_in_use(self) -> tuple[npt.NDArray[np.void], npt.NDArray[np.void]]:
+        """Return the rows that may hold anything: of callers, and of the log's own threads."""
+        meters = self.shared.meters
+        return meters[: self._rows.high_water], meters[MODEL_ROW:]
 
     def _error(self, code: int) -> Exception:
         return LogClosed(self.folder) if code == CLOSED else LogPoisoned(-code, path=self.folder)
@@ -274,9 +294,10 @@ class Log:
     def _sync_unsynced(self) -> None:
         """Make durable what sync mode none left to the operating system: a seal, or another mode, vouches for it."""
         if self.sync == "none":
-            for segment in self.closed_segments():
-                sync_contents(segment.path)
-            sync_contents(self.folder / segment_name(self.watermarks()["segment"]))
+            closed = [(segment.number, segment.path) for segment in self.closed_segments()]
+            code = settle(self.shared.log, self.shared.device, closed)
+            if code:
+                raise LogPoisoned(-code, path=self.folder)
 
     def _close_descriptors(self) -> None:
         state, meters = self.shared.log[0], self.shared.meters
@@ -304,5 +325,5 @@ class Log:
         return handle
 
 
-def _nobody(severity: str, text: str) -> None:
+def _nobody(*_: object) -> None:
     """Report to nobody."""

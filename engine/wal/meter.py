@@ -40,6 +40,14 @@ def note_commit(meter, began, ended, stamps, payload_bytes):  # type: ignore[no-
 
 
 @inner
+def note_unsynced(meter, payload_bytes):  # type: ignore[no-untyped-def]
+    """Record one commit that did not wait until it was durable."""
+    if meter.unmetered == 0:
+        meter.unsynced += 1
+        meter.payload_bytes += payload_bytes
+
+
+@inner
 def _note_stage(meter, stage, duration):  # type: ignore[no-untyped-def]
     meter.stage[stage, ladder_bucket(duration)] += 1
     meter.stage_ns[stage] += duration

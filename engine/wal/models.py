@@ -83,4 +83,6 @@ class ModelThreads:
         stop_threads(self._log[0], 1)
         for thread in self._threads:
             thread.join(_JOIN_SECONDS)
-        return not any(thread.is_alive() for thread in self._threads)
+            if thread.is_alive():
+                return False
+        return True

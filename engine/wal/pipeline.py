@@ -99,7 +99,7 @@ def async_syncer(log, device, meter, syncer):  # type: ignore[no-untyped-def]
 @inner
 def _sync(log, device, meter, last, batch, segment):  # type: ignore[no-untyped-def]
     """Sync `segment` through the syncer's own description; tell the notifier. No lock is held."""
-    error = own_description(log, meter, segment)
+    error = own_description(log, device, meter, segment)
     began = monotonic_ns()
     if error == 0:
         error = -sync_file(device, segment, meter.descriptor)

@@ -27,6 +27,7 @@ from engine.wal.control import (
     offer_segment,
     read_watermarks,
     refuse_segment,
+    stir,
     wait_for_taken,
     withdraw_segment,
 )
@@ -63,10 +64,14 @@ class SegmentPreparer:
         write: PositionedWrite,
         clock: Clock,
         report: Callable[[str, str], None],
+        recycled: Callable[[int, int], None],
     ) -> None:
-        """closed: the segments before the current one, oldest first. report: takes (severity, text) of an event."""
+        """closed: the segments before the current one, oldest first. report: takes (severity, text) of an event.
+
+        recycled: takes (old number, new number) before a recycled file is offered.
+        """
         self._log, self._folder, self._size = log, folder, segment_size
-        self._write, self._clock, self._report = write, clock, report
+        self._write, self._clock, self._report, self._recycled = write, clock, report, recycled
         self._guard = threading.Lock()  # guards the three below
         self._closed = closed
         self._checkpoint = Txid(0)
@@ -79,11 +84,16 @@ class SegmentPreparer:
         """Start the thread."""
         self._thread.start()
 
-    def stop(self) -> None:
-        """End the thread; a prepared segment stays in the folder for the next one who opens the log."""
+    def stop(self) -> bool:
+        """End the thread; return whether it ended in time. A prepared segment stays in the folder.
+
+        A thread that a slow disk holds up may still put a file into the folder: no other writer may be let in.
+        """
         self._stop.set()
+        stir(self._log[0])
         self._thread.join(_JOIN_SECONDS)
         close_descriptor(int(withdraw_segment(self._log[0])))
+        return not self._thread.is_alive()
 
     def checkpoint(self, txid: Txid) -> None:
         """Say that records up to `txid` are needed no more."""
@@ -106,7 +116,8 @@ class SegmentPreparer:
                 self._retire()
                 self._failing = False
             except FileTrouble as trouble:
-                self._refuse(trouble)
+                if not self._stop.is_set():
+                    self._refuse(trouble)
 
     def _prepare(self) -> None:
         number = self._watch()["segment"] + 1
@@ -114,10 +125,17 @@ class SegmentPreparer:
         old = self._take_recyclable()
         if old is not None:
             recycle_file(old.path, path, zero_bytes=HEADER_BLOCK)
+            self._recycled(old.number, number)
         else:
-            create_zeroed(path, self._size, write=self._write)
+            create_zeroed(path, self._size, write=self._write_unless_stopped)
         descriptor = open_for_writing(path)
         offer_segment(self._log[0], descriptor, number, self._size, pack_name(path.name), self._clock.wall_ns())
+
+    def _write_unless_stopped(self, descriptor: int, content: bytes, offset: int) -> int:
+        """Write as `write` does; give up where the log is being closed: zeroing a large segment takes seconds."""
+        if self._stop.is_set():
+            raise OSError(errno.ECANCELED, "the log is being closed")
+        return self._write(descriptor, content, offset)
 
     def _refuse(self, trouble: FileTrouble) -> None:
         """Say it once and try again a little later: space may come back before a roll needs it."""

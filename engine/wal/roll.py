@@ -10,7 +10,7 @@ import errno
 import numpy as np
 
 from engine.native import files
-from engine.native.atomics import add, load
+from engine.native.atomics import add, load, store
 from engine.native.clock import monotonic_ns
 from engine.native.kernel import inner
 from engine.native.locks import broadcast, lock, unlock, wait_until
@@ -38,6 +38,7 @@ def write_batch(log, device, buffers, meter, side, length, last, chain):  # type
         error, site = _roll(log, device, meter)
         if error != 0:
             return error, site
+    store(log, "roll_asked", 0)  # rolled, or nothing was in it yet: this segment is a new one
     began = monotonic_ns()
     error = -write_bytes(device, log.segment, log.descriptor, buffers[side].ctypes.data, length, log.segment_used)
     took = monotonic_ns() - began
@@ -68,14 +69,17 @@ def _roll(log, device, meter):  # type: ignore[no-untyped-def]
         return error, AT_SYNC
     first_txid = log.written + 1
     lock(log, "mutex")
-    gained = log.written - log.flushed
-    log.flushed = max(log.flushed, log.written)
-    if log.model == PIPELINE:
-        broadcast(log, "flushed_news")  # the notifier moves durable and wakes the handlers
-    else:
-        log.durable = max(log.durable, log.flushed)
     old = log.descriptor
-    error = _take_prepared(log, first_txid)
+    gained = np.int64(0)
+    error = log.poison  # another handler's or syncer's sync failed meanwhile: no watermark moves past that
+    if error == 0:
+        gained = log.written - log.flushed
+        log.flushed = max(log.flushed, log.written)
+        if log.model == PIPELINE:
+            broadcast(log, "flushed_news")  # the notifier moves durable and wakes the handlers
+        else:
+            log.durable = max(log.durable, log.flushed)
+        error = _take_prepared(log, first_txid)
     unlock(log, "mutex")
     if device.sync_mode < DSYNC:
         note_group(meter, gained)
@@ -93,8 +97,6 @@ def _roll(log, device, meter):  # type: ignore[no-untyped-def]
         log.created_ns,
     )
     error = -write_bytes(device, log.segment, log.descriptor, log.header.ctypes.data, HEADER_BLOCK, 0)
-    log.segment_used = HEADER_BLOCK
-    log.segment_records = 0
     note_write(meter, np.int64(0), HEADER_BLOCK, error)
     return error, AT_ROLL
 
@@ -104,8 +106,8 @@ def _take_prepared(log, first_txid):  # type: ignore[no-untyped-def]
     """Switch to the prepared segment, waiting for it if need be; return 0 or an errno. log.mutex is held."""
     deadline = monotonic_ns() + _PREPARE_PATIENCE_NS
     while log.next_descriptor < 0:
-        if log.prepare_error != 0:
-            return log.prepare_error
+        if log.poison != 0 or log.prepare_error != 0:
+            return log.poison if log.poison != 0 else log.prepare_error
         if wait_until(log, "segment_offered", "mutex", deadline) == _ETIMEDOUT:
             return np.int64(_ETIMEDOUT)
     add(log, "roll_version", 1)  # odd: watchers, who take no lock, read again
@@ -114,7 +116,7 @@ def _take_prepared(log, first_txid):  # type: ignore[no-untyped-def]
     for k in range(log.segment_name.size):
         log.segment_name[k] = log.next_name[k]
     log.segment_first, log.previous_used = first_txid, log.segment_used
-    log.roll_asked = 0
+    log.segment_used, log.segment_records = HEADER_BLOCK, 0
     log.rolls += 1
     add(log, "roll_version", 1)
     broadcast(log, "segment_taken")

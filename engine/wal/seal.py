@@ -8,7 +8,7 @@ from numba import types
 from engine.native.clock import monotonic_ns
 from engine.native.kernel import kernel, u8_matrix
 from engine.native.locks import lock, unlock
-from engine.storage.device import DEVICE, DSYNC, sync_file, write_bytes
+from engine.storage.device import DEVICE, DSYNC, NO_SYNC, sync_file, sync_in_any_mode, write_bytes
 from engine.wal.meter import note_sync
 from engine.wal.record import HEADER_SIZE, SEAL, payload_crc, put_record
 from engine.wal.state import AT_SYNC, AT_WRITE, LOG, METERS
@@ -18,6 +18,8 @@ from engine.wal.stop import poison
 @kernel(types.int64(LOG, DEVICE, u8_matrix, METERS, types.int64))
 def seal(log, device, buffers, meters, row):  # type: ignore[no-untyped-def]
     """Write and sync a SEAL behind the last record; return 0 or minus an errno. No other kernel uses the log.
+
+    It is synced in mode none too, since it says that all is durable; all before it is by now (settle.py).
 
     A segment without room for it goes unsealed: it is only full if its last record ends where the file does.
     """
@@ -30,7 +32,10 @@ def seal(log, device, buffers, meters, row):  # type: ignore[no-untyped-def]
     error = -write_bytes(device, log.segment, log.descriptor, buffers[0].ctypes.data, size, log.segment_used)
     if error == 0:
         site = AT_SYNC
-        error = -sync_file(device, log.segment, log.descriptor)
+        if device.sync_mode == NO_SYNC:
+            error = -sync_in_any_mode(device, log.segment, log.descriptor)
+        else:
+            error = -sync_file(device, log.segment, log.descriptor)
         if device.sync_mode < DSYNC:
             note_sync(log, meters[row], monotonic_ns() - began, error)
     if error == 0:

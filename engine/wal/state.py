@@ -66,7 +66,7 @@ LOG_DTYPE = record_type(
         ("poison_site", "i8"),
         ("closed", "i8"),  # 1: no commit is taken any more
         ("stop_threads", "i8"),  # 1: the model's own threads end once there is no work
-        ("waiting", "i8"),  # handlers inside commit
+        ("waiting", "i8"),  # threads inside a commit or flush that was let in; atomic adds
         ("space_waiters", "i8"),
         # The buffers: two sides of uint8[buffer_bytes].
         ("buffer_bytes", "i8"),
@@ -103,12 +103,11 @@ LOG_DTYPE = record_type(
         ("next_created_ns", "i8"),
         ("next_name", "u1", (NAME_BYTES,)),
         ("prepare_error", "i8"),  # errno of the last attempt; a roll that needs the segment fails with it
+        ("written_batch", "i8"),
         # pipeline: mailboxes that keep the newest only.
         ("mailbox", "i8", (MAX_SYNCERS,)),
         ("syncer_busy", "i8", (MAX_SYNCERS,)),
         ("notified_batch", "i8"),
-        ("flushed_batch", "i8"),
-        ("written_batch", "i8"),
         ("slow_sync_ns", "i8"),
         ("stamps", "i8", (STAMP_SLOTS, STAMP_COLUMNS)),
         ("header", "u1", (4096,)),  # scratch of whoever rolls

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from engine.errors import TidegaugeError
 from engine.native.memory import make_records
 from engine.units import Bytes, Nanoseconds
+from engine.wal.errors import RecordTooLarge
 from engine.wal.log import Log
 from engine.wal.opening import MAX_CALLERS
 from engine.wal.state import CLOSED
@@ -33,13 +35,16 @@ class Crew:
     """Handlers 0 to n-1 of one log. One thread manages a crew; totals may be read from any."""
 
     def __init__(self, log: Log, settings: HandlerSettings) -> None:
-        """Make the payload pool; no handler runs yet."""
+        """Make the payload pool; no handler runs yet. Raises RecordTooLarge for values that the log cannot take."""
+        if settings.value_size_bytes > log.max_payload:
+            raise RecordTooLarge(size=settings.value_size_bytes, limit=log.max_payload)
         self.settings = settings
         self.pool = make_pool(settings.value_size_bytes, settings.seed)
         self._log = log
         self._handlers = make_records(MAX_CALLERS, HANDLER_DTYPE)
         self._handlers["number"] = np.arange(MAX_CALLERS)
         self._threads: list[threading.Thread] = []
+        self._leaving: list[threading.Thread] = []  # told to stop, still inside a commit when last looked at
 
     @property
     def size(self) -> int:
@@ -49,16 +54,18 @@ class Crew:
     def resize(self, count: int, *, start_ns: Nanoseconds = Nanoseconds(0)) -> None:
         """Have `count` handlers: start those missing, or stop the last ones and wait for their record in progress.
 
-        start_ns: when an open loop's first record is meant to start, monotonic.
+        start_ns: when an open loop's first record is meant to start, monotonic. Waits for a disk that does not answer
+        for a bounded time; raises TidegaugeError where it would have to start a handler that has not ended.
         """
         count = min(max(count, 0), MAX_CALLERS)
+        self._handlers["stop"][count : len(self._threads)] = 1
+        self._leaving.extend(self._threads[count:])
+        self._threads = self._threads[:count]
+        if not self._have_left() and len(self._threads) < count:
+            waited_for = f"{len(self._leaving):,} handlers that were stopped are still inside a commit"
+            raise TidegaugeError(f"{waited_for}: the disk does not answer; no handler was started")
         while len(self._threads) < count:
             self._start_one(len(self._threads), count, start_ns)
-        doomed = self._threads[count:]
-        self._handlers["stop"][count : len(self._threads)] = 1
-        self._threads = self._threads[:count]
-        for thread in doomed:
-            thread.join(_JOIN_SECONDS)
 
     def ask_to_stop(self) -> None:
         """Tell every handler to end after its record in progress; does not wait."""
@@ -95,7 +102,7 @@ class Crew:
     def _start_one(self, number: int, count: int, start_ns: Nanoseconds) -> None:
         handler = self._handlers[number]
         settings, shared = self.settings, self._log.shared
-        handler["stop"] = 0
+        handler["stop"] = handler["result"] = 0
         handler["limit"], handler["sync_every"] = settings.limit, settings.sync_every
         if settings.rate:
             # Handlers share the rate evenly and start one after the other, so that records are spread in time.
@@ -107,6 +114,15 @@ class Crew:
         thread = threading.Thread(target=self._run, args=(row, arguments), name=f"handler-{number}", daemon=True)
         self._threads.append(thread)
         thread.start()
+
+    def _have_left(self) -> bool:
+        """Wait for handlers that were told to stop, as long as one may take; return whether all have ended."""
+        for thread in self._leaving:
+            thread.join(_JOIN_SECONDS)
+            if thread.is_alive():
+                break
+        self._leaving = [thread for thread in self._leaving if thread.is_alive()]
+        return not self._leaving
 
     def _run(self, row: int, arguments: tuple[object, ...]) -> None:
         try:

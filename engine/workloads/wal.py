@@ -17,8 +17,10 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from engine.errors import TidegaugeError
 from engine.measure.buckets import quantile_ns
 from engine.measure.clock import Clock, SystemClock
+from engine.storage.faults import FaultTable
 from engine.units import MIB, Bytes, Nanoseconds, Txid
 from engine.wal.errors import LogPoisoned
 from engine.wal.log import Log
@@ -115,12 +117,13 @@ def run_case(
     progress: Callable[[CaseProgress], None],
     clock: Clock | None = None,
     may_go_on: Callable[[], str | None] = lambda: None,
+    faults: FaultTable | None = None,
 ) -> WalResult:
     """Run one case on a log in the folder `path`; return what was measured, also when it was cut short.
 
     stop: ends the case early. may_go_on: asked a few times a second; a text it returns ends the case with that as its
-    error (a disk about to be full). An I/O error ends it with `error` set. The log stays for the caller to remove.
-    Raises what Log.open raises.
+    error (a disk about to be full). An I/O error, and a log that reads back as something else, end it with `error`
+    set. The log stays for the caller to remove. Raises what Log.open raises, and RecordTooLarge.
     """
     run = _Run(case, stop, progress, clock or SystemClock(), may_go_on)
     with Log.open(
@@ -130,6 +133,8 @@ def run_case(
         sync=case.sync,
         segment_size=_segment_size(case),
         roll_records=case.roll or 0,
+        faults=faults,
+        clock=clock,
     ) as log:
         return run.run(log, path)
 
@@ -153,11 +158,12 @@ class _Run:
         """Warm up, measure, and read back if asked."""
         case = self._case
         self._await_prepared(log)
-        base = log.durable_txid
         if case.warmup_ns and not self._ended():
-            self._phase(log, self._settings(limit=0), "warm-up", case.warmup_ns)
-            base = log.durable_txid
-        log.flush()
+            warm, _ = self._phase(log, self._settings(limit=0), "warm-up", case.warmup_ns)
+            self._note_error(log, warm)
+        if not self._trouble:
+            log.flush()
+        base = log.durable_txid
         log.reset_meters()
         rolls = log.watermarks()["rolls"]
         crew, elapsed = self._phase(log, self._settings(limit=case.iterations or 0), "measure", case.duration_ns)
@@ -263,8 +269,11 @@ class _Run:
         def tell(done: int) -> None:
             self._progress(CaseProgress("verify", done / max(result.ops, 1), done, 0.0))
 
-        log.flush()
-        found = check_log(path, after=base, records=records, pool=crew.pool, durable=log.durable_txid, tell=tell)
+        try:
+            log.flush()
+            found = check_log(path, after=base, records=records, pool=crew.pool, durable=log.durable_txid, tell=tell)
+        except TidegaugeError as trouble:
+            found = str(trouble)
         return msgspec.structs.replace(result, verified=not found, error=result.error or found)
 
 

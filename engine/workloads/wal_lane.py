@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -50,6 +51,17 @@ class WalSettings:
     segment_size: int = DEFAULT_SEGMENT_SIZE
 
 
+@dataclass(frozen=True, slots=True)
+class _Epoch:
+    """The time of one model, device and sync mode; another one is another object."""
+
+    number: int
+    started_ns: Nanoseconds  # monotonic
+    log: Log
+    crew: Crew
+    frozen: WalSnapshot | None = None  # what is shown of it from now on: it has ended
+
+
 class WalLane:
     """A running log and its controls."""
 
@@ -61,13 +73,13 @@ class WalLane:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="wal-lane", daemon=True)
         # Written by the lane's thread alone; each is replaced whole, so a reader sees the old or the new one.
-        self._log: Log | None = None
-        self._crew: Crew | None = None
-        self._epoch, self._epoch_started = 0, clock.monotonic_ns()
+        self._epoch: _Epoch | None = None
+        self._epochs = 0
         self._handlers = settings.handlers
         self._is_running = False
         self._absent = "the log is being opened"
         self._seen_poison, self._seen_slow = False, 0
+        self._trouble = ""  # the newest, so that what lasts is said once
 
     # Controls: each returns at once.
 
@@ -117,8 +129,9 @@ class WalLane:
     def close(self) -> bool:
         """Stop everything and close the log; return whether it ended in time."""
         self._stop.set()
-        if self._crew is not None:
-            self._crew.ask_to_stop()
+        epoch = self._epoch
+        if epoch is not None:
+            epoch.crew.ask_to_stop()
         if self._thread.ident:
             self._thread.join(_JOIN_SECONDS)
         return not self._thread.is_alive()
@@ -126,18 +139,40 @@ class WalLane:
     # The lane's thread.
 
     def _run(self) -> None:
-        while not self._stop.is_set():
-            try:
-                self._requests.get(timeout=_TICK_SECONDS)()
-            except queue.Empty:
-                self._tick()
-            except TidegaugeError as trouble:
+        try:
+            while not self._stop.is_set():
+                self._carry_out(self._next_request())
+                self._carry_out(self._tick)
+        finally:
+            self._end()
+
+    def _next_request(self) -> Callable[[], None]:
+        try:
+            return self._requests.get(timeout=_TICK_SECONDS)
+        except queue.Empty:
+            return lambda: None
+
+    def _carry_out(self, request: Callable[[], None]) -> None:
+        """Do one thing; what is in its way becomes an event, said once while it lasts."""
+        try:
+            request()
+        except TidegaugeError as trouble:
+            if str(trouble) != self._trouble:
                 self._say("error", str(trouble))
-        log, crew = self._log, self._crew
-        if crew is not None:
-            crew.resize(0)
-        if log is not None:
-            log.close()
+            self._trouble = str(trouble)
+        else:
+            if request == self._tick:
+                self._trouble = ""
+
+    def _end(self) -> None:
+        """Stop the handlers and close the log; what it counted can still be seen."""
+        epoch, self._is_running = self._epoch, False
+        if epoch is None:
+            return
+        epoch.crew.resize(0)
+        epoch.log.close()
+        last = _snapshot(epoch, running=False)
+        self._epoch = replace(epoch, frozen=msgspec.structs.replace(last, state="closed"))
 
     def _open(self) -> None:
         settings = self._settings
@@ -159,73 +194,83 @@ class WalLane:
         self._start_handlers()
 
     def _begin_epoch(self, log: Log) -> None:
-        settings = HandlerSettings(value_size_bytes=Bytes(self._settings.value_size_bytes))
-        self._crew = Crew(log, settings)
-        self._log = log
-        self._epoch, self._epoch_started = self._epoch + 1, self._clock.monotonic_ns()
+        crew = Crew(log, HandlerSettings(value_size_bytes=Bytes(self._settings.value_size_bytes)))
+        self._epochs += 1
+        self._epoch = _Epoch(self._epochs, self._clock.monotonic_ns(), log, crew)
         self._seen_poison, self._seen_slow = False, 0
 
     def _set_handlers(self, count: int) -> None:
         self._handlers = count
-        if self._is_running and self._crew is not None:
-            self._crew.resize(count)
+        if self._is_running and self._epoch is not None:
+            self._epoch.crew.resize(count)
 
     def _start_handlers(self) -> None:
-        if self._crew is None or self._log is None or self._log.poison is not None:
+        epoch = self._epoch
+        if epoch is None or epoch.log.poison is not None:
             return
-        short = shortage(self._log.folder, 2 * self._settings.segment_size)
+        short = shortage(epoch.log.folder, 2 * self._settings.segment_size)
         if short:
             self._say("error", f"handlers not started: {short}")
             return
-        self._crew.resize(self._handlers)
+        epoch.crew.resize(self._handlers)
         self._is_running = True
 
     def _stop_handlers(self) -> None:
         self._is_running = False
-        if self._crew is not None:
-            self._crew.resize(0)
+        if self._epoch is not None:
+            self._epoch.crew.resize(0)
 
     def _reconfigure(self, settings: WalSettings) -> None:
-        log, crew = self._log, self._crew
-        self._settings = settings
-        if log is None or crew is None or log.poison is not None:
+        epoch, self._settings = self._epoch, settings
+        if epoch is None or epoch.log.poison is not None:
             return
-        crew.resize(0)
-        log.reconfigure(model=settings.model, device=settings.device, sync=settings.sync)
+        log = epoch.log
+        epoch.crew.resize(0)
+        # Totals restart inside: until the next epoch stands, this one is shown as it ended.
+        self._epoch = replace(epoch, frozen=_snapshot(epoch, running=self._is_running))
+        try:
+            log.reconfigure(model=settings.model, device=settings.device, sync=settings.sync)
+        except TidegaugeError:
+            self._epoch, self._is_running = epoch, False
+            raise
         self._begin_epoch(log)
         self._say("info", f"now {log.model.name} on {log.device.label}, sync {sync_label(log.sync)}")
         if self._is_running:
             self._start_handlers()
 
     def _reopen(self) -> None:
-        log, crew = self._log, self._crew
-        if log is not None and log.poison is None:
+        epoch = self._epoch
+        if epoch is not None and epoch.log.poison is None:
             self._start_handlers()
             return
-        if crew is not None:
-            crew.resize(0)
-        if log is not None:
-            log.close()
-        self._log = self._crew = None
         self._absent = "the log is being opened again"
+        if epoch is not None:
+            epoch.crew.resize(0)
+            epoch.log.close()
+        self._epoch = None
         self._open()
 
     def _stall(self, duration: Nanoseconds) -> None:
-        if self._log is not None:
-            self._log.stall_next_sync(duration)
-            self._say("warn", f"injected: the next sync takes {format_duration(duration)} longer")
+        if self._epoch is None:
+            return
+        if self._epoch.log.sync == "none":
+            self._say("warn", "no stall injected: in sync mode none there is no sync to stall")
+            return
+        self._epoch.log.stall_next_sync(duration)
+        self._say("warn", f"injected: the next sync takes {format_duration(duration)} longer")
 
     def _fail(self) -> None:
-        if self._log is not None:
-            site = Site.SYNC if self._log.sync in ("fdatasync", "fsync") else Site.WRITE  # dsync syncs as it writes
-            self._log.arm(Fault(site, 1, code=errno.EIO))
+        if self._epoch is not None:
+            log = self._epoch.log
+            site = Site.SYNC if log.sync in ("fdatasync", "fsync") else Site.WRITE  # dsync syncs as it writes
+            log.arm(Fault(site, 1, code=errno.EIO))
             self._say("warn", f"injected: the next {site.name.lower()} fails with EIO")
 
     def _tick(self) -> None:
         """Look after the log between requests: checkpoint, space, and what deserves an event."""
-        log = self._log
-        if log is None:
+        if self._epoch is None:
             return
+        log = self._epoch.log
         marks = log.watermarks()
         if marks["poison"]:
             if not self._seen_poison:
@@ -257,30 +302,24 @@ class WalLane:
 
     def sample(self) -> WalSnapshot | Absent:
         """Return the totals of this instant; any thread may ask."""
-        log, crew = self._log, self._crew
-        if log is None or crew is None:
-            return Absent(self._absent)
-        epoch, started, running = self._epoch, self._epoch_started, self._is_running
-        marks = log.watermarks()
-        return _snapshot(log, crew, marks, log.meter_totals(), epoch=epoch, started=started, running=running)
+        while True:  # again where an epoch ended meanwhile: its totals may have been restarted under our eyes
+            epoch = self._epoch
+            if epoch is None:
+                return Absent(self._absent)
+            snapshot = epoch.frozen or _snapshot(epoch, running=self._is_running)
+            if self._epoch is epoch:
+                return snapshot
 
 
-def _snapshot(
-    log: Log,
-    crew: Crew,
-    marks: dict[str, int],
-    totals: dict[str, npt.NDArray[np.int64]],
-    *,
-    epoch: int,
-    started: Nanoseconds,
-    running: bool,
-) -> WalSnapshot:
+def _snapshot(epoch: _Epoch, *, running: bool) -> WalSnapshot:
+    log, crew = epoch.log, epoch.crew
+    marks, totals = log.watermarks(), log.meter_totals()
     poison = log.poison
     state = "poisoned" if poison is not None else "running" if running else "stopped"
     stages = [Histogram(tuple(totals["stage"][k].tolist()), int(totals["stage_ns"][k])) for k in range(4)]
     return WalSnapshot(
-        epoch=epoch,
-        epoch_started_ns=started,
+        epoch=epoch.number,
+        epoch_started_ns=epoch.started_ns,
         state=state,  # type: ignore[arg-type]  # one of the three literals above
         poison="" if poison is None else f"{error_name(poison.errno)}: {poison}",
         model=log.model.name,
