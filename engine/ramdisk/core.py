@@ -14,7 +14,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from engine.errors import FileTrouble, TidegaugeError
+from engine.errors import FileTrouble, TidegaugeError, printable
 from engine.measure.clock import Clock
 from engine.ramdisk.errors import NameTaken, NoSuchFile, StoreClosed
 from engine.ramdisk.journal import Journal
@@ -224,6 +224,11 @@ class Core:
                 self.meters.write_stall_ns += self.clock.monotonic_ns() - began
             if self.memory.free < self.low_watermark:
                 self.low.notify_all()
+        if grant is None and not self.ram.path.is_dir():
+            self.live.uses_ram = False
+            self.report(
+                "error", f"{printable(str(self.ram.path))} is gone: blocks go to disk until the store is reopened"
+            )
         return grant
 
     def give_back(self, grant: Grant) -> None:

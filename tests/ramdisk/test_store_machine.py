@@ -117,6 +117,10 @@ class StoreMachine(RuleBasedStateMachine):
 
 
 StoreMachine.TestCase.settings = hypothesis.settings(
-    max_examples=12, stateful_step_count=25, deadline=None, suppress_health_check=list(hypothesis.HealthCheck), phases=(hypothesis.Phase.generate,)
+    max_examples=12,
+    stateful_step_count=25,
+    deadline=None,
+    suppress_health_check=list(hypothesis.HealthCheck),
+    phases=(hypothesis.Phase.generate,),
 )
 TestStore = StoreMachine.TestCase
