@@ -12,10 +12,11 @@ from dashboard.glyphs import Glyphs
 from dashboard.keys import KEYS
 from dashboard.widgets.lines import Line, fitted, left, width_of
 from dashboard.widgets.pane import Pane
+from engine.units import Nanoseconds
 
 Answer = TypeVar("Answer")
 
-STALL_NS = 500_000_000
+STALL_NS = Nanoseconds(500_000_000)
 
 
 class Dialog(ModalScreen[Answer], Generic[Answer]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from engine.snapshot import Snapshot
+from engine.units import Nanoseconds
 
 
 class WalControls(Protocol):
@@ -31,7 +32,7 @@ class WalControls(Protocol):
     def reopen(self) -> None:
         """Open a poisoned log again."""
 
-    def stall_next_sync(self, nanoseconds: int, /) -> None:
+    def stall_next_sync(self, duration: Nanoseconds, /) -> None:
         """Make the next sync take that much longer."""
 
     def fail_next_sync(self) -> None:

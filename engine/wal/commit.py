@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import carray, types
 
-from engine.native.atomics import add
+from engine.native.atomics import add, load
 from engine.native.clock import monotonic_ns
 from engine.native.kernel import i64_array, inner, kernel, u8_matrix, u8_readonly
 from engine.native.locks import lock, signal, unlock
@@ -55,10 +55,8 @@ def commit(log, device, buffers, meter, stamps, payload, began, durable):  # typ
         add(log, "waiting", -1)
         return txid
     _make_durable(log, device, buffers, meter, txid, batch)
-    # What was durable before a failure stays acked; all else gets the error.
-    result = txid if log.durable >= txid else -log.poison
+    result = _outcome(log, txid)
     copy_stamps(log, batch, stamps)
-    unlock(log, "mutex")
     if result > 0:
         note_commit(meter, began, monotonic_ns(), stamps, payload.size)
     add(log, "waiting", -1)
@@ -72,21 +70,27 @@ def flush_all(log, device, buffers, meter):  # type: ignore[no-untyped-def]
     add(log, "waiting", 1)
     last = log.appended
     _make_durable(log, device, buffers, meter, last, log.filling - (log.used == 0))
-    result = np.int64(0) if log.durable >= last else -log.poison
-    unlock(log, "mutex")
+    result = min(_outcome(log, last), np.int64(0))
     add(log, "waiting", -1)
     return result
 
 
 @inner
 def _make_durable(log, device, buffers, meter, txid, batch):  # type: ignore[no-untyped-def]
-    """Return once `txid` is durable or the log is poisoned. log.mutex is held on entry and on return."""
+    """Return once `txid` is durable or the log is poisoned. log.mutex is held on entry, not on return."""
     if log.model == GROUP:
         wait_group(log, device, buffers, meter, txid, batch)
     elif log.model == PIPELINE:
         wait_pipeline(log, txid, batch)
     else:
         commit_alone(log, device, buffers, meter, txid)
+        unlock(log, "mutex")
+
+
+@inner
+def _outcome(log, txid):  # type: ignore[no-untyped-def]
+    """Return `txid` if it is durable, else minus the errno that stopped the log. What was durable stays acked."""
+    return txid if load(log, "durable") >= txid else -load(log, "poison")
 
 
 @inner
@@ -96,6 +100,7 @@ def _make_room(log, device, buffers, meter, payload_bytes):  # type: ignore[no-u
     while code == 0 and not has_space(log, payload_bytes):
         if log.model == GROUP and log.leading == 0:
             lead(log, device, buffers, meter)
+            lock(log, "mutex")
         elif log.model == GROUP:
             wait_for_space(log)
         elif log.model == PIPELINE:

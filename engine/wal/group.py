@@ -18,10 +18,13 @@ during its sync), at most half the recent sync time and at most 1 ms; alone, it 
 
 from __future__ import annotations
 
-from engine.native.atomics import load
+import numpy as np
+
+from engine.native.atomics import load, store
 from engine.native.clock import monotonic_ns
 from engine.native.kernel import inner
-from engine.native.locks import broadcast, broadcast_at, lock, sched_yield, signal_at, unlock, wait_at
+from engine.native.locks import broadcast, lock, sched_yield, unlock
+from engine.native.parking import EVERYONE, park, unpark
 from engine.storage.device import DSYNC, sync_file
 from engine.wal.append import take_batch, wait_slot
 from engine.wal.meter import note_group, note_sync
@@ -35,17 +38,24 @@ _WINDOW_LIMIT_NS = 1_000_000
 
 @inner
 def wait_group(log, device, buffers, meter, txid, batch):  # type: ignore[no-untyped-def]
-    """Return once `txid` of `batch` is durable or the log is poisoned. log.mutex is held on entry and on return."""
+    """Return once `txid` of `batch` is durable or the log is poisoned. log.mutex is held on entry, not on return."""
+    slot = wait_slot(batch)
     while log.durable < txid and log.poison == 0:
-        if log.leading != 0:
-            wait_at(log, "done", wait_slot(batch), "mutex")
-        else:
+        if log.leading == 0:
             lead(log, device, buffers, meter)
+        else:
+            seen = log.done[slot]
+            unlock(log, "mutex")
+            park(log, "done", slot, seen)
+        if load(log, "durable") >= txid:
+            return
+        lock(log, "mutex")
+    unlock(log, "mutex")
 
 
 @inner
 def lead(log, device, buffers, meter):  # type: ignore[no-untyped-def]
-    """Write and sync all that is appended, for the whole group. log.mutex is held on entry and on return."""
+    """Write and sync all that is appended, for the whole group. log.mutex is held on entry, not on return."""
     log.leading = 1
     _gather(log)
     batch, side, length, last, chain = take_batch(log)
@@ -69,14 +79,19 @@ def lead(log, device, buffers, meter):  # type: ignore[no-untyped-def]
     else:
         stamp_write(log, batch, last, write_began, write_ended)
         stamp_sync(log, batch, before, write_ended, sync_ended)
-        log.written = log.flushed = log.durable = last
+        log.written = log.flushed = last
+        store(log, "durable", last)
     log.recent_sync_ns = sync_ended - write_began
     log.expected = log.appended - before
     log.leading = 0
-    broadcast_at(log, "done", wait_slot(batch))
-    signal_at(log, "done", wait_slot(batch + 1))  # one of the next group leads it
+    covered, following = wait_slot(batch), wait_slot(batch + 1)
+    log.done[covered] += 1
+    log.done[following] += 1
     if log.space_waiters > 0:
         broadcast(log, "space")  # a next group that nobody waits for is led by one who needs its room
+    unlock(log, "mutex")
+    unpark(log, "done", covered, EVERYONE)
+    unpark(log, "done", following, np.int64(1))  # one of the next group leads it
 
 
 @inner
@@ -88,11 +103,9 @@ def _gather(log):  # type: ignore[no-untyped-def]
     """
     if log.expected <= 1:
         return
+    wanted = log.durable + log.expected
     deadline = monotonic_ns() + min(log.recent_sync_ns // 2, _WINDOW_LIMIT_NS)
-    while load(log, "appended") - log.durable < log.expected and log.poison == 0 and log.space_waiters == 0:
-        unlock(log, "mutex")
+    unlock(log, "mutex")
+    while load(log, "appended") < wanted and load(log, "space_waiters") == 0 and monotonic_ns() < deadline:
         sched_yield()
-        expired = monotonic_ns() >= deadline
-        lock(log, "mutex")
-        if expired:
-            return
+    lock(log, "mutex")

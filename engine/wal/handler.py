@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.native import files
-from engine.native.atomics import load
+from engine.native.atomics import load, store
 from engine.native.clock import monotonic_ns
 from engine.native.kernel import inner
 from engine.native.locks import lock, unlock
@@ -91,7 +91,8 @@ def _sync(log, device, meter, batch, last, segment):  # type: ignore[no-untyped-
     elif log.poison == 0:
         gained = max(gained, last - log.durable)
         stamp_sync(log, batch, log.durable, began, ended)
-        log.flushed = log.durable = max(log.durable, last)
+        log.flushed = max(log.durable, last)
+        store(log, "durable", log.flushed)
     unlock(log, "mutex")
     if device.sync_mode < DSYNC:
         note_sync(log, meter, ended - began, error)

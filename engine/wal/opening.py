@@ -23,7 +23,7 @@ from engine.wal.listing import list_log
 from engine.wal.preparer import ClosedSegment
 from engine.wal.record import HEADER_SIZE, MAX_PAYLOAD, log_seed
 from engine.wal.segment import HEADER_BLOCK, SegmentHeader, encode_header, segment_name
-from engine.wal.state import LOG_DTYPE, MAX_SYNCERS, METER_DTYPE, WAIT_SLOTS, pack_name
+from engine.wal.state import LOG_DTYPE, MAX_SYNCERS, METER_DTYPE, pack_name
 
 BUFFER_BYTES = Bytes(4 * MIB)  # of each of the two buffers: what may wait to be written before commits wait too
 MAX_CALLERS = 1024  # threads inside one log at a time
@@ -118,7 +118,7 @@ def _make_shared(buffer_bytes: Bytes, spec: DeviceSpec, sync: str) -> SharedStat
         make_mutex(state[mutex])
     for condition in ("space", "segment_offered", "segment_taken", "work", "flushed_news"):
         make_condition(state[condition])
-    for field, count in (("done", WAIT_SLOTS), ("written_news", MAX_SYNCERS), ("one_sync_turns", TURN_SLOTS)):
+    for field, count in (("written_news", MAX_SYNCERS), ("one_sync_turns", TURN_SLOTS)):
         for k in range(count):
             make_condition(state[field][k])
     state["buffer_bytes"] = buffer_bytes

@@ -16,9 +16,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.native.atomics import load, store
 from engine.native.clock import monotonic_ns
 from engine.native.kernel import inner
-from engine.native.locks import broadcast_at, lock, signal, signal_at, unlock, wait, wait_at
+from engine.native.locks import lock, signal, signal_at, unlock, wait, wait_at
+from engine.native.parking import EVERYONE, park, unpark
 from engine.storage.device import DSYNC, sync_file
 from engine.wal.append import take_batch, wait_slot
 from engine.wal.handler import own_description
@@ -31,10 +33,17 @@ from engine.wal.stop import poison
 
 @inner
 def wait_pipeline(log, txid, batch):  # type: ignore[no-untyped-def]
-    """Wait until `txid` of `batch` is durable or the log is poisoned. log.mutex is held on entry and on return."""
+    """Return once `txid` of `batch` is durable or the log is poisoned. log.mutex is held on entry, not on return."""
+    slot = wait_slot(batch)
     signal(log, "work")
     while log.durable < txid and log.poison == 0:
-        wait_at(log, "done", wait_slot(batch), "mutex")
+        seen = log.done[slot]
+        unlock(log, "mutex")
+        park(log, "done", slot, seen)
+        if load(log, "durable") >= txid:
+            return
+        lock(log, "mutex")
+    unlock(log, "mutex")
 
 
 @inner
@@ -129,7 +138,7 @@ def async_notifier(log):  # type: ignore[no-untyped-def]
                 break
             wait(log, "flushed_news", "mutex")
             continue
-        log.durable = log.flushed
+        store(log, "durable", log.flushed)
         _wake_covered(log)
         signal(log, "work")
     unlock(log, "mutex")
@@ -144,4 +153,5 @@ def _wake_covered(log):  # type: ignore[no-untyped-def]
         if batch >= log.filling or row[S_BATCH] != batch or row[S_LAST_TXID] > log.durable:
             return
         log.notified_batch = batch
-        broadcast_at(log, "done", wait_slot(batch))
+        log.done[wait_slot(batch)] += 1
+        unpark(log, "done", wait_slot(batch), EVERYONE)

@@ -40,7 +40,15 @@ def stamp_sync(log, newest, durable_before, began, ended):  # type: ignore[no-un
 
 @inner
 def copy_stamps(log, batch, stamps):  # type: ignore[no-untyped-def]
-    """Copy a batch's stamps to int64[STAMP_COLUMNS], zeros if they are gone. log.mutex is held."""
+    """Copy a batch's stamps to int64[STAMP_COLUMNS], zeros if they are gone. No lock is held.
+
+    They were whole before the batch became durable. The slot may be taken again while this reads: a mixture shows
+    another number before or after, and `note_commit` keeps even a missed one within the commit's own time.
+    """
     row = log.stamps[batch % STAMP_SLOTS]
+    here = row[S_BATCH] == batch
     for k in range(STAMP_COLUMNS):
-        stamps[k] = row[k] if row[S_BATCH] == batch else 0
+        stamps[k] = row[k]
+    if not here or row[S_BATCH] != batch:
+        for k in range(STAMP_COLUMNS):
+            stamps[k] = 0

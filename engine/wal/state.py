@@ -8,8 +8,8 @@ Locks, in the order they are taken:
     mutex      everything else in this record; never held over a write, a sync or a sleep
 
 A *batch* is what is written together: records are copied into the filling buffer and belong to batch `filling`;
-whoever writes takes the buffer, and the next batch fills the other one. Handlers wait on one of WAIT_SLOTS
-conditions chosen by batch number, so that only those are woken whose records are durable.
+whoever writes takes the buffer, and the next batch fills the other one. Handlers park on one of WAIT_SLOTS
+words chosen by batch number, so that only those are woken whose records are durable, and need no lock to go on.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ LOG_DTYPE = record_type(
         ("one_sync_turns", TURNS),
         ("one_sync_next", "i8"),
         ("one_sync_served", "i8"),
-        ("done", CONDITION, (WAIT_SLOTS,)),  # handlers, by batch
+        ("done", "i8", (WAIT_SLOTS,)),  # words that handlers park on, by batch; bumped under mutex
         ("space", CONDITION),  # handlers that found both buffers full
         ("segment_offered", CONDITION),  # whoever rolls
         ("segment_taken", CONDITION),  # the thread that prepares segments

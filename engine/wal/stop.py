@@ -7,8 +7,10 @@ again, which runs recovery, makes a log of it again.
 
 from __future__ import annotations
 
+from engine.native.atomics import store
 from engine.native.kernel import inner
 from engine.native.locks import broadcast, broadcast_at
+from engine.native.parking import EVERYONE, unpark
 from engine.wal.state import MAX_SYNCERS, WAIT_SLOTS
 
 
@@ -16,9 +18,9 @@ from engine.wal.state import MAX_SYNCERS, WAIT_SLOTS
 def poison(log, error, site):  # type: ignore[no-untyped-def]
     """Stop the log with an errno. log.mutex is held. The first error stays; what was synced before stays acked."""
     if log.poison == 0:
-        log.durable = max(log.durable, log.flushed)
+        store(log, "durable", max(log.durable, log.flushed))
         log.poison_site = site
-        log.poison = error
+        store(log, "poison", error)
     wake_everyone(log)
 
 
@@ -26,7 +28,8 @@ def poison(log, error, site):  # type: ignore[no-untyped-def]
 def wake_everyone(log):  # type: ignore[no-untyped-def]
     """Wake every waiter of the log, whatever it waits for. log.mutex is held."""
     for slot in range(WAIT_SLOTS):
-        broadcast_at(log, "done", slot)
+        log.done[slot] += 1
+        unpark(log, "done", slot, EVERYONE)
     for syncer in range(MAX_SYNCERS):
         broadcast_at(log, "written_news", syncer)
     broadcast(log, "space")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.native.atomics import add, add_cell, load, load_cell, store, store_cell
+from engine.native.atomics import add, add_cell, load, load_cell, store, store_cell, swap
 from engine.native.kernel import inner
 from tests.waiting import run_threads, wait_for
 
@@ -45,6 +45,24 @@ def add_many_to_cell(cells, index, rounds):
 @inner
 def add_once(state, cells):
     return add(state, "total", 5), add_cell(cells, 0, -3)
+
+
+@inner
+def take_what_is_put(state, rounds):
+    """Take what stands in `total` again and again; return the sum of all that was taken."""
+    taken = 0
+    for _ in range(rounds):
+        taken += swap(state, "total", 0)
+    return taken
+
+
+@inner
+def put_ones(state, rounds):
+    """Put a one whenever the last one was taken; return how many."""
+    for _ in range(rounds):
+        while load(state, "total") != 0:
+            pass
+        store(state, "total", 1)
 
 
 def test_a_kernel_that_spins_on_a_flag_ends_when_python_sets_it() -> None:
@@ -95,3 +113,29 @@ def test_add_returns_what_was_there_before() -> None:
 
     assert add_once(state, cells) == (2, 10)
     assert (state["total"], cells[0]) == (7, 7)
+
+
+def test_what_is_swapped_out_is_had_by_one_thread_alone() -> None:
+    state = np.zeros(1, STATE)[0]
+    put = 3_000
+    taken = [0]
+
+    def take() -> None:
+        mine = 0
+        while load_stop(state) == 0:
+            mine += take_what_is_put(state, 100)
+        taken.append(mine)
+
+    def give() -> None:
+        put_ones(state, put)
+        wait_for(lambda: state["total"] == 0)
+        state["stop"] = 1
+
+    run_threads(take, take, give)
+
+    assert sum(taken) == put
+
+
+@inner
+def load_stop(state):
+    return load(state, "stop")
