@@ -38,6 +38,7 @@ _PIECE = 8 * MIB
 _TICK_SECONDS = 0.1
 _DRAIN_SECONDS = 3600.0
 _SAMPLE_NS = SECOND // 4
+_FILLER = "filler-"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -283,7 +284,7 @@ class _Run:
         capacity = max(store.core.memory.capacity, 1)
         while store.core.memory.free >= size + MIB + size // 64 and not self._stop.is_set():
             self._progress(RamdiskProgress("fill memory", 1 - store.core.memory.free / capacity))
-            with store.create(f"filler-{number:06d}", policy=Policy.LAZY) as writer:
+            with store.create(f"{_FILLER}{number:06d}", policy=Policy.LAZY) as writer:
                 for _ in range(size // _PIECE or 1):
                     writer.write(memoryview(self._piece.data)[: min(size, _PIECE)])
             number += 1
@@ -357,7 +358,8 @@ class _Run:
         states = (State.AT_RISK, State.UNSYNCED, State.CORRUPT)
         core = self._store.core
         with core.guard:
-            return sum(b.length for f in core.files.values() for b in f.blocks if b.state in states)
+            files = [file for name, file in core.files.items() if not name.startswith(_FILLER)]
+            return sum(block.length for file in files for block in file.blocks if block.state in states)
 
     def _point(self, elapsed: int, written: int) -> StreamPoint:
         core = self._store.core
