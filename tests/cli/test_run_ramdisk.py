@@ -121,7 +121,8 @@ def test_a_stream_shows_its_backlog(folders) -> None:  # type: ignore[no-untyped
 
     done = run(
         "run", "ramdisk", *options, "--policy", "lazy", "--rate", "20MB/s", "--duration", "1s", "--file-size", "4MiB",
-        "run", "ramdisk", *options, "--policy", "lazy", "--rate", "20MB/s", "--duration", "1s", "--file-size", "4MiB",
+        "--block-size", "1MiB", "--ram-capacity", "16MiB", "--persist-rate", "5MB/s", "--copy", "buffered",
+        "--json", "-",
     )  # fmt: skip
 
     assert done.exit_code == Exit.DONE, done.stderr
