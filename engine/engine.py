@@ -20,30 +20,36 @@ from engine.events import EventLog
 from engine.measure.clock import Clock, SystemClock
 from engine.snapshot import Absent, ProcessSnapshot, Snapshot
 from engine.units import Bytes
+from engine.workloads.ramdisk_lane import RamdiskLane, RamdiskSettings
 from engine.workloads.wal_lane import WalLane, WalSettings
 
+_NO_RAMDISK = Absent("not running: no RAM disk was asked for")
 _NO_LANE = Absent("not running: this lane is not part of this version yet")
 
 
 class Engine:
     """The lanes of one process. Start it once, stop it once."""
 
-    def __init__(self, wal: WalSettings, clock: Clock | None = None) -> None:
-        """Prepare the lanes. Raises BadValue or UnknownChoice for settings that cannot be."""
+    def __init__(self, wal: WalSettings, clock: Clock | None = None, *, ramdisk: RamdiskSettings | None = None) -> None:
+        """Prepare the lanes; a lane without settings is not there. Raises BadValue or UnknownChoice."""
         self._clock = clock or SystemClock()
         self._events = EventLog(self._clock)
         self._process = psutil.Process()
         self._version, self._host = tidegauge_version(), socket.gethostname()
         self._started = self._clock.wall_ns()
         self.wal = WalLane(wal, self._clock, self._events)
+        self.ramdisk = RamdiskLane(ramdisk, self._clock, self._events) if ramdisk is not None else None
 
     def start(self) -> None:
         """Start the lanes; returns at once, and what goes wrong is an event and a reason in the snapshot."""
         self.wal.start()
+        if self.ramdisk is not None:
+            self.ramdisk.start()
 
     def stop(self) -> bool:
         """Stop the lanes and close what they have open; return whether all ended in time."""
-        return self.wal.close()
+        ended = self.wal.close()
+        return ended if self.ramdisk is None else self.ramdisk.close() and ended
 
     def sample(self) -> Snapshot:
         """Return the totals of this instant."""
@@ -55,7 +61,7 @@ class Engine:
             version=self._version,
             host=self._host,
             wal=self.wal.sample(),
-            ramdisk=_NO_LANE,
+            ramdisk=_NO_RAMDISK if self.ramdisk is None else self.ramdisk.sample(),
             image=_NO_LANE,
             process=self._sample_process(),
             events=self._events.newest(),

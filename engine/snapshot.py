@@ -134,6 +134,75 @@ class WalSnapshot(msgspec.Struct, frozen=True, kw_only=True, tag="wal"):
     segments: tuple[SegmentRow, ...] | Absent
 
 
+class ReplicaRow(msgspec.Struct, frozen=True):
+    """One replica for the table: those at risk first, the newest of them on top."""
+
+    file: str
+    block: int
+    size_bytes: Bytes
+    place: Literal["memory", "memory + disk", "disk", "lost"]
+    state: Literal["at risk", "corrupt", "persisted", "not synced", "lost"]
+    age_ns: Nanoseconds  # since it was finalised
+    reads: int
+
+
+class RamdiskSnapshot(msgspec.Struct, frozen=True, kw_only=True, tag="ramdisk"):
+    """The RAM-disk store's totals since `epoch` began (an epoch is one opening of the store)."""
+
+    epoch: int
+    epoch_started_ns: Nanoseconds  # monotonic
+    state: Literal["streaming", "idle", "closed"]
+    ram_dir: str
+    ram_label: str  # "tmpfs", or what it is instead, with a warning
+    disk: str  # the volumes' directories
+    policy: str  # lazy, disk, disk-sync
+    checksum: str  # on, deferred, off
+    copy_mode: str  # buffered, sendfile, direct, fadvise
+    chunk_bytes: Bytes
+    block_size_bytes: Bytes
+    persist_rate_bytes: Bytes  # the limit per second, a simulated slow disk; 0 is none
+    stream_rate_bytes: Bytes  # asked for, per second; 0 is as fast as it goes
+    capacity_bytes: Bytes
+    used_bytes: Bytes
+    reserved_bytes: Bytes
+    spare_bytes: Bytes  # kept for reuse; given up when needed
+    backlog_blocks: int  # finalised, not durable: what a power cut loses
+    backlog_bytes: Bytes
+    oldest_at_risk_ns: Nanoseconds  # age of the oldest of them; 0 where there is none
+    failing_blocks: int  # of the backlog, those whose last attempt failed
+    ram_blocks_written: int
+    ram_bytes_written: int
+    disk_blocks_written: int
+    disk_bytes_written: int
+    fallback_blocks: int
+    fallback_bytes: int
+    moved_blocks: int  # begun in memory, finished on disk: memory refused them half way
+    recycled_files: int
+    ram_reads: int
+    disk_reads: int
+    persisted_blocks: int
+    persisted_bytes: int
+    persist_busy_ns: Nanoseconds  # summed over volumes: bytes over this is the lazy writer's own bandwidth
+    persist_errors: int
+    evicted_blocks: int
+    evicted_bytes: int
+    evicted_without_read: int
+    deleted_before_persist_blocks: int
+    deleted_before_persist_bytes: int
+    deleted_files: int
+    corrupt_blocks: int
+    lost_blocks: int
+    write_stalls: int  # reservations that had to evict, or got nothing
+    write_stall_ns: Nanoseconds
+    files: int
+    lost_files: int
+    ram_write: Histogram  # SECONDS ladder, one per block
+    disk_write: Histogram
+    persist_window: Histogram  # from finalised to durable
+    eviction_window: Histogram  # from finalised to evicted
+    replicas: tuple[ReplicaRow, ...]
+
+
 class ProcessSnapshot(msgspec.Struct, frozen=True, tag="process"):
     """This process, so that a meter which disturbs what it measures can be seen doing so."""
 
@@ -153,7 +222,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     host: str
     wal: WalSnapshot | Absent
-    ramdisk: Absent
+    ramdisk: RamdiskSnapshot | Absent
     image: Absent
     process: ProcessSnapshot | Absent
     events: tuple[Event, ...]  # the newest, oldest first

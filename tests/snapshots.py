@@ -10,7 +10,16 @@ import msgspec
 from hypothesis import strategies as st
 
 from engine.measure.buckets import BUCKETS
-from engine.snapshot import Absent, FineHistogram, Histogram, ProcessSnapshot, Snapshot, WalSnapshot, WalStages
+from engine.snapshot import (
+    Absent,
+    FineHistogram,
+    Histogram,
+    ProcessSnapshot,
+    RamdiskSnapshot,
+    Snapshot,
+    WalSnapshot,
+    WalStages,
+)
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 FINE_HISTOGRAMS = st.builds(
@@ -78,6 +87,24 @@ def wal_snapshot(**changes: Any) -> WalSnapshot:
         "segments": (),
     }
     return WalSnapshot(**(plain | changes))
+
+
+def ramdisk_snapshot(**changes: Any) -> RamdiskSnapshot:
+    """Return a store at work, each number of it another one, with `changes`."""
+    plain: dict[str, Any] = {}
+    for number, field in enumerate(msgspec.structs.fields(RamdiskSnapshot), start=100):
+        plain[field.name] = Histogram((number, *[0] * 19), number) if field.type is Histogram else number
+    plain |= {
+        "state": "streaming",
+        "ram_dir": "/dev/shm",
+        "ram_label": "tmpfs",
+        "disk": "/var/tmp/store",
+        "policy": "lazy",
+        "checksum": "on",
+        "copy_mode": "direct",
+        "replicas": (),
+    }
+    return RamdiskSnapshot(**(plain | changes))
 
 
 def snapshot(**changes: Any) -> Snapshot:

@@ -19,11 +19,12 @@ from engine.snapshot import (
     Histogram,
     PeriodQuantiles,
     ProcessSnapshot,
+    RamdiskSnapshot,
     Snapshot,
     WalSnapshot,
     WalStages,
 )
-from tests.snapshots import every, snapshot, wal_snapshot
+from tests.snapshots import every, ramdisk_snapshot, snapshot, wal_snapshot
 
 ROWS = {row.name: row for row in METRICS}
 
@@ -162,9 +163,53 @@ PLAIN_VALUES = {
 }
 
 
-@pytest.mark.parametrize("row", [row for row in METRICS if row.kind is not Kind.HISTOGRAM], ids=lambda row: row.name)
+PLAIN_ROWS = [row for row in METRICS if row.kind is not Kind.HISTOGRAM and not row.name.startswith("ramdisk_")]
+
+
+@pytest.mark.parametrize("row", PLAIN_ROWS, ids=lambda row: row.name)
 def test_a_counter_or_gauge_reads_its_own_field(row: Metric) -> None:
     assert value_of(row.name, snapshot()) == PLAIN_VALUES[row.name]
+
+
+# What of the store no row exports, and what a row's name says in other words than the field.
+RAMDISK_NOT_EXPORTED = {"epoch", "epoch_started_ns", "ram_dir", "disk", "chunk_bytes", "block_size_bytes", "replicas"}
+RAMDISK_NAMES = {
+    "persist_rate_limit_bytes": "persist_rate_bytes",
+    "evicted_without_read_blocks": "evicted_without_read",
+    "oldest_at_risk_seconds": "oldest_at_risk_ns",
+    "persist_busy_seconds": "persist_busy_ns",
+    "write_stall_seconds": "write_stall_ns",
+    "ram_write_seconds": "ram_write",
+    "disk_write_seconds": "disk_write",
+    "persist_window_seconds": "persist_window",
+    "eviction_window_seconds": "eviction_window",
+}
+RAMDISK_ROWS = [row for row in METRICS if row.name.startswith("ramdisk_") and row.name != "ramdisk_info"]
+
+
+@pytest.mark.parametrize("row", RAMDISK_ROWS, ids=lambda row: row.name)
+def test_a_row_of_the_ram_disk_reads_its_own_field(row: Metric) -> None:
+    store = ramdisk_snapshot()
+    name = row.name.removeprefix("ramdisk_").removesuffix("_total")
+    expected = getattr(store, RAMDISK_NAMES.get(name, name))
+
+    found = value_of(row.name, snapshot(ramdisk=store))
+
+    assert found == (expected / 1e9 if RAMDISK_NAMES.get(name, name).endswith("_ns") else expected)
+
+
+def test_every_field_of_the_ram_disk_is_exported_or_has_a_reason_not_to_be() -> None:
+    silent = set()
+    before = [samples(row, snapshot(ramdisk=ramdisk_snapshot())) for row in METRICS]
+    for field in msgspec.structs.fields(RamdiskSnapshot):
+        now = getattr(ramdisk_snapshot(), field.name)
+        changed = now + 1 if isinstance(now, int) else now + "?" if isinstance(now, str) else Histogram((9,) * 20, 9)
+        changed = "idle" if field.name == "state" else () if field.name == "replicas" else changed
+        other = snapshot(ramdisk=ramdisk_snapshot(**{field.name: changed}))
+        if before == [samples(row, other) for row in METRICS]:
+            silent.add(field.name)
+
+    assert silent == RAMDISK_NOT_EXPORTED
 
 
 def test_a_poisoned_log_says_so() -> None:

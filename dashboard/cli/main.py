@@ -58,7 +58,11 @@ def tidegauge(ctx: click.Context, flags: EngineFlags, port: int, bind: str, no_e
     return open_dashboard(flags, port=port, bind=bind, exporter=not no_exporter)
 
 
-@tidegauge.group("run", cls=LazyGroup, lazy={"wal": "dashboard.cli.run_wal:run_wal"})
+@tidegauge.group(
+    "run",
+    cls=LazyGroup,
+    lazy={"wal": "dashboard.cli.run_wal:run_wal", "ramdisk": "dashboard.cli.run_ramdisk:run_ramdisk"},
+)
 def run() -> None:
     """Run a workload without a screen; print a table and a verdict."""
 

@@ -131,6 +131,19 @@ def operations_per_second(name: str, *, minimum: int, maximum: int) -> Quantity:
     )
 
 
+def bytes_per_second(name: str, *, minimum: int, maximum: int) -> Quantity:
+    """Return the type of a rate in bytes a second, such as 100MB/s; a rate without a unit is refused."""
+    return Quantity(
+        name,
+        lambda text: parse_size(text.strip().removesuffix("/s")),
+        lambda number: f"{format_size(number)}/s",
+        minimum=minimum,
+        maximum=maximum,
+        words=_SIZE_WORDS,
+        bare_unit="MB/s",
+    )
+
+
 class Name(ParamType):
     """One of a closed list of names."""
 

@@ -59,7 +59,7 @@ def run_folder(path: Path | None, *, keep: bool) -> Iterator[RunFolder]:
     Raises BadFolder or FileTrouble before anything was made.
     """
     if path is None:
-        with _temporary_folder(keep=keep) as folder:
+        with temporary_folder(folder_on_disk(), keep=keep) as folder:
             yield RunFolder(folder, temporary=True, existing_log=False)
         return
     made, existing_log = _prepare(path)
@@ -133,8 +133,11 @@ def _names(folder: Path) -> list[str]:
 
 
 @contextlib.contextmanager
-def _temporary_folder(*, keep: bool) -> Iterator[Path]:
-    parent = _folder_on_disk()
+def temporary_folder(parent: Path, *, keep: bool) -> Iterator[Path]:
+    """Yield a new folder in `parent`, gone afterwards unless keep; removes those of runs that were killed.
+
+    Raises FileTrouble where it cannot be made.
+    """
     _sweep(parent)
     try:
         folder = Path(tempfile.mkdtemp(prefix=_TEMPORARY, dir=parent))
@@ -154,7 +157,7 @@ def _temporary_folder(*, keep: bool) -> Iterator[Path]:
         os.close(held)
 
 
-def _folder_on_disk() -> Path:
+def folder_on_disk() -> Path:
     """Return the first usual place for temporary files that is on a disk and can be written."""
     named = os.environ.get("TMPDIR", "")
     for candidate in (*([Path(named)] if named else []), Path("/var/tmp"), Path("/tmp"), Path.cwd()):

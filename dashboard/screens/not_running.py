@@ -85,8 +85,12 @@ class ImageScreen(_NotRunningScreen):
 
 def _reason(lane: str, frame: Frame) -> str:
     snapshot = frame.history.snapshot
-    absent = (
-        Absent("no snapshot yet") if snapshot is None else snapshot.ramdisk if lane == "ramdisk" else snapshot.image
-    )
+    if snapshot is None:
+        absent = Absent("no snapshot yet")
+    elif lane != "ramdisk":
+        absent = snapshot.image
+    else:
+        ramdisk = snapshot.ramdisk
+        absent = ramdisk if isinstance(ramdisk, Absent) else Absent("it runs; it is shown in /metrics and /snapshot")
     # The screen says "not running" itself.
     return outside(absent.reason.removeprefix("not running: "))

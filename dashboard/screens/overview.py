@@ -98,8 +98,11 @@ def _lane_lines(frame: Frame, window: WalWindow | Absent, verdict: Verdict, widt
     else:
         lanes.append(("WAL", "not running", "dim", window.reason))
     if snapshot is not None:
+        ramdisk = snapshot.ramdisk
         lanes += [
-            ("RAM disk", "not running", "dim", snapshot.ramdisk.reason),
+            ("RAM disk", "not running", "dim", ramdisk.reason)
+            if isinstance(ramdisk, Absent)
+            else ("RAM disk", ramdisk.state, "good", f"{format_size(ramdisk.backlog_bytes)} at risk"),
             ("Image", "not running", "dim", snapshot.image.reason),
         ]
     for name, state, mood, text in lanes:
