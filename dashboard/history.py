@@ -41,7 +41,7 @@ Series = Literal["ops_per_second", "ops_per_sync", "commit_p99_ns"]
 Floats = npt.NDArray[np.float64]
 
 # A snapshot that comes a little early still fills its tier's slot: sources keep time only roughly.
-_SLACK = 0.9
+_SLACK_NS = SECOND_NS // 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class _Tier:
         previous = self.steps[-1].point if self.steps else None
         if previous is None:
             self.steps.append(_Step(point.time_ns, point.time_ns, point, None, None, None))
-        elif point.run != previous.run or point.time_ns - previous.time_ns >= self.step_ns * _SLACK:
+        elif point.run != previous.run or point.time_ns - previous.time_ns >= self.step_ns - _SLACK_NS:
             self.steps.append(_step(previous, point))
 
 
@@ -188,7 +188,7 @@ class History:
         known: before the first snapshot, over a restart, while no sync completed.
         """
         end = self.newest_ns if end_ns is None else end_ns
-        edges = np.linspace(end - seconds * SECOND_NS, end, columns + 1)
+        edges = np.linspace(float(end - seconds * SECOND_NS), float(end), columns + 1)
         steps = list(self._steps_since(int(edges[0])))
         if not steps:
             return np.full(columns, np.nan)
@@ -269,7 +269,7 @@ def _step(previous: Point, point: Point) -> _Step:
         return _Step(start, end, point, None, None, None)
     if any(isinstance(value, Absent) for value in (commits, commits_before, syncs, syncs_before)):
         return _Step(start, end, point, None, None, None)
-    grown = float(commits - commits_before), float(syncs - syncs_before)  # type: ignore[operator]
+    grown = max(float(commits - commits_before), 0.0), max(float(syncs - syncs_before), 0.0)  # type: ignore[operator]
     first = previous if point.run == previous.run else None
     return _Step(start, end, point, *grown, commit_p99_ns(first, point))
 

@@ -175,6 +175,7 @@ def commit_p99_ns(first: Point | None, last: Point) -> float | None:
     counts = now.dense()
     if before is not None:
         np.subtract.at(counts, before.indexes, before.counts)
+        np.maximum(counts, 0, out=counts)
     value = quantile_ns(counts, 0.99, now.maximum)
     return None if np.isnan(value) else value
 
@@ -206,7 +207,7 @@ def _grown(now: int | Absent, before: int | Absent | None) -> int | Absent:
         return now
     if isinstance(before, Absent):
         return before
-    return now - (before or 0)
+    return max(now - (before or 0), 0)
 
 
 def _histogram_difference(
@@ -218,8 +219,10 @@ def _histogram_difference(
         return Absent("the source publishes quantiles of its own, no buckets")
     if not isinstance(before, Histogram):
         return now if before is None else NOTHING_YET
-    counts = tuple(a - b for a, b in zip(now.counts, before.counts, strict=True))
-    return Histogram(counts, now.total - before.total)
+    if len(now.counts) != len(before.counts):
+        return Absent("the source changed its buckets")
+    counts = tuple(max(a - b, 0) for a, b in zip(now.counts, before.counts, strict=True))
+    return Histogram(counts, max(now.total - before.total, 0))
 
 
 def _mean(histogram: Histogram | Absent) -> float | Absent:
@@ -240,7 +243,8 @@ def _quantiles(now: Latency, before: Latency | None) -> Quantiles | Absent:
     counts, total = now.dense(), now.total
     if isinstance(before, FineCounts):
         np.subtract.at(counts, before.indexes, before.counts)
-        total -= before.total
+        np.maximum(counts, 0, out=counts)
+        total = max(total - before.total, 0)
     elif before is not None:
         return NOTHING_YET
     count = int(counts.sum())
@@ -255,7 +259,7 @@ def _busy(now: Latency, before: Latency | None, seconds: float) -> float | Absen
         return now
     if not isinstance(now, FineCounts) or not (before is None or isinstance(before, FineCounts)):
         return Absent("the source has no sum of its sync times")
-    return (now.total - (before.total if before is not None else 0)) / 1e9 / seconds
+    return max(now.total - (before.total if before is not None else 0), 0) / 1e9 / seconds
 
 
 def _write_mean(wal: WalSnapshot, before: WalSnapshot | None) -> float | Absent:

@@ -26,7 +26,7 @@ def distribution_lines(
     """Draw bucket counts, one more than there are bounds, in `width` by `height` cells."""
     lines: list[Line] = [title(name, width, glyphs, note=note)]
     rows = height - 2
-    step = max((width - AXIS_WIDTH - 1) // len(counts), 1)
+    step = max((width - AXIS_WIDTH - 1) // max(len(counts), 1), 1)
     shown = min(len(counts), max((width - AXIS_WIDTH - 1) // step, 0))
     if rows < 1 or shown < 4:
         return lines

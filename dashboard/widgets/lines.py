@@ -102,6 +102,8 @@ def title(text: str, width: int, glyphs: Glyphs, *, note: str = "") -> Line:
     """Return a pane's first line: its name, a rule, and a note at its right end where it fits."""
     name = cut(text, width, glyphs)
     room = width - cell_len(name) - 1
+    if room < 1:
+        return ((name, "title"),)
     end = f" {note}" if note and cell_len(note) + 4 <= room else ""
     rule = glyphs.rule * max(room - cell_len(end), 0)
     return ((name, "title"), (" ", "text"), (rule, "rule"), (end, "dim"))
