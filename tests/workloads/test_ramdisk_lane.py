@@ -130,7 +130,7 @@ def test_a_store_that_does_not_open_says_why(running: Running, disk_path: Path) 
 
 def test_wrong_values_are_refused_at_once(running: Running) -> None:
     with pytest.raises(UnknownChoice, match="did you mean deferred"):
-        running.lane.set_checksum("defered")
+        running.lane.set_checksum("deferred")
     with pytest.raises(UnknownChoice, match="buffered, sendfile, direct, fadvise"):
         running.lane.set_copy_mode("x")
     with pytest.raises(BadValue, match="0 or more"):
