@@ -17,11 +17,11 @@ from engine.fsimage.column_types import HEAP, I32S, I64, I64S
 from engine.fsimage.columns import I32, U8, Flag, Namespace
 from engine.fsimage.columns import I64 as I64Array
 from engine.fsimage.save_order import java_children
-from engine.fsimage.save_wire import put_head, put_number, put_uvarint
+from engine.fsimage.save_wire import SLACK, put_head, put_number, put_uvarint
 from engine.native.kernel import inner, kernel
 
 NO_ROOM = -1
-_ENTRY, _CHILD = 40, 10  # the most bytes of an entry beside its children, and of a child
+_ENTRY, _CHILD = 40 + SLACK, 10  # the most bytes of an entry beside its children, and of a child
 _BY_REFERENCE = 1024
 U16S = types.Array(types.uint16, 1, "C")
 
@@ -97,7 +97,7 @@ def _reference_of(reference_row, reference, row):  # type: ignore[no-untyped-def
 @kernel(I64(I32S, I32S, I64S, U16S, I32S, I64S, I64, I64, HEAP))
 def put_directories(child_start, children, inode_id, flags, reference_row, reference, start, end, out):  # type: ignore[no-untyped-def]
     """Put delimited DirEntry messages of rows [start, end) at the end of `out`; return where they begin, or NO_ROOM."""
-    at = np.int64(out.size)
+    base, at = np.uint64(out.ctypes.data), np.int64(out.size)
     for row in range(end - 1, start - 1, -1):
         first, last = np.int64(child_start[row]), np.int64(child_start[row + 1])
         if first == last:
@@ -109,16 +109,16 @@ def put_directories(child_start, children, inode_id, flags, reference_row, refer
             if flags[children[k]] & _BY_REFERENCE:
                 index = _reference_of(reference_row, reference, children[k])
                 if index >= 0:
-                    at = put_uvarint(out, at, np.uint64(index))
+                    at = put_uvarint(base, at, np.uint64(index))
         if at < entry_end:
-            at = put_head(out, at, entry_end, 0x1A)
+            at = put_head(base, at, entry_end, 0x1A)
         listed_end = at
         for k in range(last - 1, first - 1, -1):
             child = children[k]
             if not flags[child] & _BY_REFERENCE or _reference_of(reference_row, reference, child) < 0:
-                at = put_uvarint(out, at, np.uint64(inode_id[child]))
+                at = put_uvarint(base, at, np.uint64(inode_id[child]))
         if at < listed_end:
-            at = put_head(out, at, listed_end, 0x12)
-        at = put_number(out, at, 0x08, inode_id[row])
-        at = put_uvarint(out, at, np.uint64(entry_end - at))
+            at = put_head(base, at, listed_end, 0x12)
+        at = put_number(base, at, 0x08, np.uint64(inode_id[row]))
+        at = put_uvarint(base, at, np.uint64(entry_end - at))
     return at

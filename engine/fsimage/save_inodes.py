@@ -17,6 +17,7 @@ from engine.fsimage.columns import I64 as I64Array
 from engine.fsimage.columns import Namespace, Sparse
 from engine.fsimage.inode_kernel import SPARSE_ARRAYS, SparseArrays
 from engine.fsimage.save_wire import (
+    SLACK,
     put_byte,
     put_bytes,
     put_fixed32,
@@ -34,7 +35,7 @@ STORAGE_POLICY_SINCE, BLOCK_TYPE_SINCE = -60, -64  # layout versions; lower is l
 ACL, XATTR, QUOTA, TYPE_QUOTA, LINK, CLIENT = range(6)
 
 # The most bytes that an inode takes beside what is counted: lengths, tags and varints of every field.
-_FIXED, _BLOCK, _XATTR, _TYPE_QUOTA = 192, 36, 18, 16
+_FIXED, _BLOCK, _XATTR, _TYPE_QUOTA = 192 + SLACK, 36, 18, 16
 
 _FILE, _DIRECTORY = 1, 2
 _OPEN, _STRIPED, _FLAG_TYPE_QUOTA = 4, 8, 128
@@ -97,68 +98,112 @@ def put_inodes(inodes, blocks, names, sparse, cursors, start, end, layout, out):
 
     cursors: int64[6], how far each sparse table belongs to rows before `end`; walked down to `start`.
     """
-    at = np.int64(out.size)
+    base, at = np.uint64(out.ctypes.data), np.int64(out.size)
+    nearest = _nearest(sparse, cursors)
     for row in range(end - 1, start - 1, -1):
         flags = np.int64(inodes.flags[row])
         kind = flags & 3
         name, name_end = inodes.name_start[row], inodes.name_start[row + 1]
         first, last = np.int64(inodes.block_start[row]), np.int64(inodes.block_start[row + 1])
-        room = _FIXED + (name_end - name) + _BLOCK * (last - first) + _sparse_room(sparse, cursors, row)
+        has_more = nearest == row  # few rows are in any sparse table
+        room = _FIXED + (name_end - name) + _BLOCK * (last - first)
+        if has_more:
+            room += _sparse_room(sparse, cursors, row)
         if room > at:
             return np.int64(NO_ROOM)
         message_end = at
         if kind == _FILE:
             if flags & _STRIPED:
-                at = put_number(out, at, 0x60, inodes.ec_policy[row])
+                at = put_number(base, at, 0x60, np.uint64(inodes.ec_policy[row]))
             if layout <= BLOCK_TYPE_SINCE:
-                at = put_byte(out, put_byte(out, at, (flags & _STRIPED) // _STRIPED), 0x58)
+                at = put_number(base, at, 0x58, np.uint64((flags & _STRIPED) // _STRIPED))
             if layout <= STORAGE_POLICY_SINCE:
-                at = put_number(out, at, 0x50, inodes.storage_policy[row])
-            at = _put_xattrs(out, at, sparse, cursors, row, 0x4A)
-            at = _put_acl(out, at, sparse, cursors, row, 0x42)
-            at = _put_client(out, at, sparse, cursors, row, flags)
+                at = put_number(base, at, 0x50, np.uint64(inodes.storage_policy[row]))
+            if has_more:
+                at = _put_xattrs(base, at, sparse, cursors, row, 0x4A)
+                at = _put_acl(base, at, sparse, cursors, row, 0x42)
+            if flags & _OPEN:
+                at = _put_client(base, at, sparse, cursors, row)
             for block in range(last - 1, first - 1, -1):
                 block_end = at
-                at = put_number(out, at, 0x18, blocks.length[block])
-                at = put_number(out, at, 0x10, blocks.generation[block])
-                at = put_number(out, at, 0x08, blocks.block_id[block])
-                at = put_head(out, at, block_end, 0x32)
-            at = put_byte(out, put_fixed64(out, at, inodes.permission[row]), 0x29)
-            at = put_number(out, at, 0x20, inodes.preferred_block_size[row])
-            at = put_number(out, at, 0x18, inodes.atime[row])
-            at = put_number(out, at, 0x10, inodes.mtime[row])
+                at = put_number(base, at, 0x18, np.uint64(blocks.length[block]))
+                at = put_number(base, at, 0x10, np.uint64(blocks.generation[block]))
+                at = put_number(base, at, 0x08, np.uint64(blocks.block_id[block]))
+                at = put_head(base, at, block_end, 0x32)
+            at = put_fixed64(base, at, 0x29, inodes.permission[row])
+            at = put_number(base, at, 0x20, np.uint64(inodes.preferred_block_size[row]))
+            at = put_number(base, at, 0x18, np.uint64(inodes.atime[row]))
+            at = put_number(base, at, 0x10, np.uint64(inodes.mtime[row]))
             if not flags & _STRIPED:
-                at = put_number(out, at, 0x08, inodes.replication[row])
+                at = put_number(base, at, 0x08, np.uint64(inodes.replication[row]))
         elif kind == _DIRECTORY:
-            at = _put_type_quotas(out, at, sparse, cursors, row, flags)
-            at = _put_xattrs(out, at, sparse, cursors, row, 0x32)
-            at = _put_acl(out, at, sparse, cursors, row, 0x2A)
-            at = put_byte(out, put_fixed64(out, at, inodes.permission[row]), 0x21)
+            if has_more or flags & _FLAG_TYPE_QUOTA:
+                at = _put_type_quotas(base, at, sparse, cursors, row, flags)
+                at = _put_xattrs(base, at, sparse, cursors, row, 0x32)
+                at = _put_acl(base, at, sparse, cursors, row, 0x2A)
+            at = put_fixed64(base, at, 0x21, inodes.permission[row])
             quota = cursors[QUOTA] - 1
             namespace_quota, space_quota = _UNSET, _UNSET
             if quota >= 0 and sparse.quota_row[quota] == row:
                 namespace_quota, space_quota = sparse.quota_namespace[quota], sparse.quota_space[quota]
-                cursors[QUOTA] = quota
-            at = put_number(out, at, 0x18, space_quota)
-            at = put_number(out, at, 0x10, namespace_quota)
-            at = put_number(out, at, 0x08, inodes.mtime[row])
+            at = put_number(base, at, 0x18, np.uint64(space_quota))
+            at = put_number(base, at, 0x10, np.uint64(namespace_quota))
+            at = put_number(base, at, 0x08, np.uint64(inodes.mtime[row]))
         else:
-            at = put_number(out, at, 0x20, inodes.atime[row])
-            at = put_number(out, at, 0x18, inodes.mtime[row])
+            at = put_number(base, at, 0x20, np.uint64(inodes.atime[row]))
+            at = put_number(base, at, 0x18, np.uint64(inodes.mtime[row]))
             link = cursors[LINK] - 1
             if link >= 0 and sparse.link_row[link] == row:
                 target_end = at
-                at = put_bytes(out, at, sparse.link_heap, sparse.link_start[link], sparse.link_start[link + 1])
-                at = put_head(out, at, target_end, 0x12)
-                cursors[LINK] = link
-            at = put_byte(out, put_fixed64(out, at, inodes.permission[row]), 0x09)
-        at = put_head(out, at, message_end, ((kind + 3) << 3) | 2)
+                at = put_bytes(base, at, sparse.link_heap, sparse.link_start[link], sparse.link_start[link + 1])
+                at = put_head(base, at, target_end, 0x12)
+            at = put_fixed64(base, at, 0x09, inodes.permission[row])
+        at = put_head(base, at, message_end, ((kind + 3) << 3) | 2)
         name_stop = at
-        at = put_head(out, put_bytes(out, at, names, name, name_end), name_stop, 0x1A)
-        at = put_number(out, at, 0x10, inodes.inode_id[row])
-        at = put_byte(out, put_byte(out, at, kind), 0x08)
-        at = put_uvarint(out, at, np.uint64(message_end - at))
+        at = put_head(base, put_bytes(base, at, names, name, name_end), name_stop, 0x1A)
+        at = put_number(base, at, 0x10, np.uint64(inodes.inode_id[row]))
+        at = put_number(base, at, 0x08, np.uint64(kind))
+        at = put_uvarint(base, at, np.uint64(message_end - at))
+        if has_more:
+            _pass(sparse, cursors, row)
+            nearest = _nearest(sparse, cursors)
     return at
+
+
+@inner
+def _nearest(sparse, cursors):  # type: ignore[no-untyped-def]
+    """Return the last row below the cursors that any sparse table has, or -1."""
+    found = np.int64(-1)
+    if cursors[ACL] > 0:
+        found = max(found, np.int64(sparse.acl_row[cursors[ACL] - 1]))
+    if cursors[XATTR] > 0:
+        found = max(found, np.int64(sparse.xattr_row[cursors[XATTR] - 1]))
+    if cursors[QUOTA] > 0:
+        found = max(found, np.int64(sparse.quota_row[cursors[QUOTA] - 1]))
+    if cursors[TYPE_QUOTA] > 0:
+        found = max(found, np.int64(sparse.type_quota_row[cursors[TYPE_QUOTA] - 1]))
+    if cursors[LINK] > 0:
+        found = max(found, np.int64(sparse.link_row[cursors[LINK] - 1]))
+    if cursors[CLIENT] > 0:
+        found = max(found, np.int64(sparse.client_row[cursors[CLIENT] - 1]))
+    return found
+
+
+@inner
+def _pass(sparse, cursors, row):  # type: ignore[no-untyped-def]
+    """Take the cursors below `row`, whatever of it was written: an inode has no entries of another kind's."""
+    while cursors[ACL] > 0 and sparse.acl_row[cursors[ACL] - 1] == row:
+        cursors[ACL] -= 1
+    while cursors[XATTR] > 0 and sparse.xattr_row[cursors[XATTR] - 1] == row:
+        cursors[XATTR] -= 1
+    while cursors[QUOTA] > 0 and sparse.quota_row[cursors[QUOTA] - 1] == row:
+        cursors[QUOTA] -= 1
+    while cursors[TYPE_QUOTA] > 0 and sparse.type_quota_row[cursors[TYPE_QUOTA] - 1] == row:
+        cursors[TYPE_QUOTA] -= 1
+    while cursors[LINK] > 0 and sparse.link_row[cursors[LINK] - 1] == row:
+        cursors[LINK] -= 1
+    while cursors[CLIENT] > 0 and sparse.client_row[cursors[CLIENT] - 1] == row:
+        cursors[CLIENT] -= 1
 
 
 @inner
@@ -188,67 +233,60 @@ def _sparse_room(sparse, cursors, row):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _put_acl(out, at, sparse, cursors, row, tag):  # type: ignore[no-untyped-def]
+def _put_acl(base, at, sparse, cursors, row, tag):  # type: ignore[no-untyped-def]
     k = cursors[ACL] - 1
     if k < 0 or sparse.acl_row[k] != row:
         return at
     end = at
     while k >= 0 and sparse.acl_row[k] == row:
         for entry in range(sparse.acl_start[k + 1] - 1, sparse.acl_start[k] - 1, -1):
-            at = put_fixed32(out, at, sparse.acl_entry[entry])
+            at = put_fixed32(base, at, sparse.acl_entry[entry])
         k -= 1
-    cursors[ACL] = k + 1
     if at < end:
-        at = put_head(out, at, end, 0x12)
-    return put_head(out, at, end, tag)
+        at = put_head(base, at, end, 0x12)
+    return put_head(base, at, end, tag)
 
 
 @inner
-def _put_xattrs(out, at, sparse, cursors, row, tag):  # type: ignore[no-untyped-def]
+def _put_xattrs(base, at, sparse, cursors, row, tag):  # type: ignore[no-untyped-def]
     k = cursors[XATTR] - 1
     if k < 0 or sparse.xattr_row[k] != row:
         return at
     end = at
     while k >= 0 and sparse.xattr_row[k] == row:
         entry_end = at
-        at = put_bytes(out, at, sparse.xattr_values, sparse.xattr_start[k], sparse.xattr_start[k + 1])
+        at = put_bytes(base, at, sparse.xattr_values, sparse.xattr_start[k], sparse.xattr_start[k + 1])
         if at < entry_end:
-            at = put_head(out, at, entry_end, 0x12)
-        at = put_byte(out, put_fixed32(out, at, sparse.xattr_name[k]), 0x0D)
-        at = put_head(out, at, entry_end, 0x0A)
+            at = put_head(base, at, entry_end, 0x12)
+        at = put_byte(base, put_fixed32(base, at, sparse.xattr_name[k]), 0x0D)
+        at = put_head(base, at, entry_end, 0x0A)
         k -= 1
-    cursors[XATTR] = k + 1
-    return put_head(out, at, end, tag)
+    return put_head(base, at, end, tag)
 
 
 @inner
-def _put_client(out, at, sparse, cursors, row, flags):  # type: ignore[no-untyped-def]
+def _put_client(base, at, sparse, cursors, row):  # type: ignore[no-untyped-def]
     """FileUnderConstructionFeature, of every open file, and of it alone."""
     k = cursors[CLIENT] - 1
     found = k >= 0 and sparse.client_row[k] == row
-    if found:
-        cursors[CLIENT] = k
-    if not flags & _OPEN:
-        return at
     end = at
     if found:
-        at = put_bytes(out, at, sparse.machine_heap, sparse.machine_start[k], sparse.machine_start[k + 1])
-    at = put_head(out, at, end, 0x12)
+        at = put_bytes(base, at, sparse.machine_heap, sparse.machine_start[k], sparse.machine_start[k + 1])
+    at = put_head(base, at, end, 0x12)
     name_end = at
     if found:
-        at = put_bytes(out, at, sparse.client_heap, sparse.client_start[k], sparse.client_start[k + 1])
-    at = put_head(out, at, name_end, 0x0A)
-    return put_head(out, at, end, 0x3A)
+        at = put_bytes(base, at, sparse.client_heap, sparse.client_start[k], sparse.client_start[k + 1])
+    at = put_head(base, at, name_end, 0x0A)
+    return put_head(base, at, end, 0x3A)
 
 
 @inner
-def _put_type_quotas(out, at, sparse, cursors, row, flags):  # type: ignore[no-untyped-def]
+def _put_type_quotas(base, at, sparse, cursors, row, flags):  # type: ignore[no-untyped-def]
     k, end = cursors[TYPE_QUOTA] - 1, at
     while k >= 0 and sparse.type_quota_row[k] == row:
         entry_end = at
-        at = put_number(out, at, 0x10, sparse.type_quota[k])
-        at = put_number(out, at, 0x08, sparse.type_quota_type[k])
-        at = put_head(out, at, entry_end, 0x0A)
+        at = put_number(base, at, 0x10, np.uint64(sparse.type_quota[k]))
+        at = put_number(base, at, 0x08, np.uint64(sparse.type_quota_type[k]))
+        at = put_head(base, at, entry_end, 0x0A)
         k -= 1
-    cursors[TYPE_QUOTA] = k + 1
-    return put_head(out, at, end, 0x3A) if at < end or flags & _FLAG_TYPE_QUOTA else at
+    return put_head(base, at, end, 0x3A) if at < end or flags & _FLAG_TYPE_QUOTA else at
