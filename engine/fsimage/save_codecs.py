@@ -64,7 +64,7 @@ class _Plain:
 class _Blocks:
     """Hadoop's BlockCompressorStream: blocks of at most `size` raw bytes, a chunk each."""
 
-    def __init__(self, size: int, compress: Callable[[Buffer], Buffer]) -> None:
+    def __init__(self, size: int, compress: Callable[[bytes], bytes]) -> None:
         self._size, self._compress = size, compress
         self._held, self._is_empty = bytearray(), True
 
@@ -83,7 +83,7 @@ class _Blocks:
         return struct.pack(">I", 0) if self._is_empty else b""
 
     def _block(self, raw: bytes) -> bytes:
-        chunk = bytes(self._compress(raw))
+        chunk = self._compress(raw)
         self._is_empty = False
         return struct.pack(">II", len(raw), len(chunk)) + chunk
 
@@ -107,19 +107,14 @@ _STREAMS: dict[str, Callable[[], Compressor]] = {
     "DeflateCodec": lambda: _Plain(zlib.compressobj()),
     "GzipCodec": lambda: _Plain(zlib.compressobj(wbits=zlib.MAX_WBITS | 16)),
     "BZip2Codec": lambda: _Plain(bz2.BZ2Compressor()),
-    "Lz4Codec": lambda: _Blocks(_LZ4_BLOCK, lambda raw: cramjam.lz4.compress_block(raw, store_size=False)),
-    "SnappyCodec": lambda: _Blocks(_SNAPPY_BLOCK, cramjam.snappy.compress_raw),
+    "Lz4Codec": lambda: _Blocks(_LZ4_BLOCK, lambda raw: bytes(cramjam.lz4.compress_block(raw, store_size=False))),
+    "SnappyCodec": lambda: _Blocks(_SNAPPY_BLOCK, lambda raw: bytes(cramjam.snappy.compress_raw(raw))),
     "ZStandardCodec": lambda: _Zstd(),
 }
 
 
-def can_write(codec: str) -> bool:
-    """Return whether `compressor` knows the codec class; "" is no compression, and is known."""
-    return not codec or codec.removeprefix(_CLASS) in _STREAMS
-
-
 def compressor(codec: str) -> Compressor:
-    """Start a stream; codec: a class name that `can_write` knows."""
+    """Start a stream; codec: a class name of CODECS."""
     return _STREAMS[codec.removeprefix(_CLASS)]()
 
 

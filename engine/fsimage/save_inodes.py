@@ -45,16 +45,9 @@ _UNSET = np.int64(-1)
 def sparse_arrays(sparse: Sparse) -> SparseArrays:
     """Return the sparse tables as the one tuple that kernels take."""
     s = sparse
-    return SparseArrays(
-        *s.acls,
-        *s.xattrs,
-        *s.quotas,
-        *s.type_quotas,
-        *s.symlink_targets,
-        *s.client_names,
-        s.client_machines.start,
-        s.client_machines.heap,
-    )
+    tables = (s.acls, s.xattrs, s.quotas, s.type_quotas, s.symlink_targets, s.client_names)
+    columns = [column for table in tables for column in table]
+    return SparseArrays._make([*columns, s.client_machines.start, s.client_machines.heap])
 
 
 class InodeWriter(NamedTuple):

@@ -13,6 +13,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -111,11 +112,8 @@ def parts_of(namespace: Namespace, *, layout_version: int, codec: str, sub_secti
         is_split=sub_sections > 0,
         before=before,
         inode_head=inode_header(last_id, rows),
-        inodes=[_cut(inodes, start, end, PIECE_ROWS) for start, end in zip(inode_cuts, inode_cuts[1:], strict=False)],
-        directories=[
-            _cut(directories, start, end, PIECE_DIRECTORY_ROWS)
-            for start, end in zip(directory_cuts, directory_cuts[1:], strict=False)
-        ],
+        inodes=[_cut(inodes, start, end, PIECE_ROWS) for start, end in pairwise(inode_cuts)],
+        directories=[_cut(directories, start, end, PIECE_DIRECTORY_ROWS) for start, end in pairwise(directory_cuts)],
         after=after,
     )
 
@@ -148,14 +146,14 @@ class ProtobufSaver:
     cancel: threading.Event
     sections: list[Section]
 
-    def write(self, inodes_step: Phase, rest_step: Phase) -> None:
-        """Write everything. Raises SaveCancelled; OSError where the file refuses."""
+    def write(self, step: Phase) -> None:
+        """Write everything; `step` advances twice by each row. Raises SaveCancelled; OSError where the file refuses."""
         parts = self.parts
         self.output.write(MAGIC)
         for name, raw in parts.before:
             self._small(name, raw)
-        self._big(INODE, parts.inode_head, parts.inodes, inodes_step)
-        self._big(INODE_DIR, b"", parts.directories, rest_step)
+        self._big(INODE, parts.inode_head, parts.inodes, step)
+        self._big(INODE_DIR, b"", parts.directories, step)
         for name, raw in parts.after:
             self._small(name, raw)
         self.output.write(summary(parts.layout_version, parts.codec, self.sections))
