@@ -109,7 +109,7 @@ _STREAMS: dict[str, Callable[[], Compressor]] = {
     "BZip2Codec": lambda: _Plain(bz2.BZ2Compressor()),
     "Lz4Codec": lambda: _Blocks(_LZ4_BLOCK, lambda raw: bytes(cramjam.lz4.compress_block(raw, store_size=False))),
     "SnappyCodec": lambda: _Blocks(_SNAPPY_BLOCK, lambda raw: bytes(cramjam.snappy.compress_raw(raw))),
-    "ZStandardCodec": lambda: _Zstd(),
+    "ZStandardCodec": _Zstd,
 }
 
 

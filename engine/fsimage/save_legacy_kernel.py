@@ -181,7 +181,7 @@ def list_directories(inodes, child_start, children, root, layout, texts, order, 
 
     order, prefix, sizes: [directories with children]: row, bytes of its path, bytes of its children's records.
     stack, lengths: int32[the same + 1], for the walk. totals: int64[2]: records below the root, inodes left out.
-    Returns PATH_TOO_LONG where a path passes MAX_PATH, with the row in totals[0], or NO_ROOM where rows have two parents.
+    Returns PATH_TOO_LONG where a path passes MAX_PATH, with the row in totals[0], NO_ROOM where rows have two parents.
     """
     count, depth = np.int64(0), np.int64(0)
     if child_start[root + 1] > child_start[root]:

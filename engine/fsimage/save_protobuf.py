@@ -73,8 +73,8 @@ class Parts:
 def parts_of(namespace: Namespace, *, layout_version: int, codec: str, sub_sections: int) -> Parts:
     """Cut a namespace into pieces.
 
-    sub_sections: how many parts INODE and INODE_DIR get; 0 for none of their own. A NameNode cuts the same way: INODE by
-    inodes, INODE_DIR by children, behind the entry that fills a part.
+    sub_sections: how many parts INODE and INODE_DIR get; 0 for none of their own. A NameNode cuts the same way: INODE
+    by inodes, INODE_DIR by children, behind the entry that fills a part.
     """
     rows = namespace.rows
     inodes = InodeWriter(namespace, sparse_arrays(namespace.sparse), layout_version)
@@ -88,7 +88,7 @@ def parts_of(namespace: Namespace, *, layout_version: int, codec: str, sub_secti
         directory_cuts.append(filled)
     if directory_cuts[-1] < rows:
         directory_cuts.append(rows)
-    raw, extras = namespace.extras.raw, namespace.extras
+    raw = namespace.extras.raw
     header = namespace.header
     last_id = header.last_inode_id or int(namespace.inodes.inode_id.max(initial=0))
     before: list[tuple[str, bytes | memoryview]] = [("NS_INFO", namespace_section(header, layout_version))]

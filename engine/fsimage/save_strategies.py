@@ -24,6 +24,7 @@ from engine.fsimage.save_legacy import Plan, text, utf8
 from engine.fsimage.save_legacy_kernel import SINCE_ATIME, SINCE_SPACE_QUOTA
 
 _CHUNK = 1 << 20
+_KIND, _STRIPED = int(Flag.KIND), int(Flag.STRIPED)
 _LOOK_EVERY = 1024  # directories between two looks at `cancel`
 
 
@@ -111,14 +112,14 @@ def write_records(
         below: list[tuple[int, bytes]] = []
         for child in plan.children[int(start[directory]) : int(start[directory + 1])].tolist():
             flags = int(inodes.flags[child])
-            if flags & Flag.KIND == Kind.SYMLINK or flags & Flag.STRIPED:
+            if flags & _KIND == Kind.SYMLINK or flags & _STRIPED:
                 continue
             name = namespace.name(child)
             if changes.path_without_concatenation:
                 del shared[prefix_size:]
                 shared += name
                 if changes.path_without_object:
-                    out += utf8(shared)
+                    out += utf8(bytes(shared))
                 else:
                     Utf8(shared.decode("utf-8", "surrogateescape")).write(out)
             else:
@@ -138,7 +139,7 @@ def write_records(
                 strings = namespace.strings
                 PermissionStatus(strings.user(permission), strings.group(permission), mode).write(out)
             records += 1
-            if flags & Flag.KIND == Kind.DIRECTORY and start[child + 1] > start[child]:
+            if flags & _KIND == Kind.DIRECTORY and start[child + 1] > start[child]:
                 below.append((child, bytes(prefix) + b"/" + name))
             if len(out) >= _CHUNK:
                 yield bytes(out), records
@@ -162,7 +163,7 @@ def _body(
     if layout_version <= SINCE_ATIME:
         out += struct.pack(">q", int(inodes.atime[row]))
     out += struct.pack(">q", int(inodes.preferred_block_size[row]))
-    if flags & Flag.KIND == Kind.DIRECTORY:
+    if flags & _KIND == Kind.DIRECTORY:
         count, space = quotas.get(row, (-1, -1))
         out += struct.pack(">iq", -1, count)
         if layout_version <= SINCE_SPACE_QUOTA:
