@@ -25,10 +25,9 @@ demo: venv ## the dashboard on a running log; without a terminal, ten seconds of
 test: test-unit test-bounds ## unit tests with coverage, then the kernels once more with bounds checks
 
 test-unit: venv
-	$(RUN)/python -m coverage erase
-	$(RUN)/python -m coverage run -m pytest
-	$(RUN)/python -m coverage combine --quiet
-	$(RUN)/python -m coverage report
+	@$(RUN)/python -m coverage erase
+	$(RUN)/python -m coverage run -m pytest; status=$$?; \
+	$(RUN)/python -m coverage combine --quiet && $(RUN)/python -m coverage report; exit $$status
 
 test-bounds: venv
 	@rm -rf .kernels-bounds
@@ -43,13 +42,10 @@ test-cluster: ## against real HDFS and HBase servers, where they can be installe
 	.ci/venv $(VENV) dev && $(RUN)/python -m pytest tests/cluster; \
 	else echo "test-cluster: there are no tests against real servers yet"; fi
 
-lint: venv ## format, style, types, who imports whom, spelling, documentation
-	$(RUN)/ruff format --check .
-	$(RUN)/ruff check .
-	$(RUN)/mypy
-	$(RUN)/lint-imports
-	$(RUN)/codespell
-	$(RUN)/python -m pytest -q tests/docs
+lint: venv ## format, style, types, who imports whom, spelling, documentation; says all that is wrong, not the first
+	@status=0; \
+	for check in "ruff format --check ." "ruff check ." mypy lint-imports codespell "python -m pytest -q tests/docs"; do \
+	echo "$(RUN)/$$check"; $(RUN)/$$check || status=1; done; exit $$status
 
 format: venv ## let ruff put the format right
 	$(RUN)/ruff check --fix-only --quiet . ; $(RUN)/ruff format .

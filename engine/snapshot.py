@@ -10,13 +10,15 @@ never shows a negative rate.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Literal
 
 import msgspec
 
+from engine.measure.buckets import BUCKETS
 from engine.units import Bytes, Nanoseconds, Txid
 
-SCHEMA = "tidegauge.snapshot/1"
+SCHEMA: Literal["tidegauge.snapshot/1"] = "tidegauge.snapshot/1"
 
 
 class Absent(msgspec.Struct, frozen=True, tag="absent"):
@@ -40,13 +42,23 @@ class FineHistogram(msgspec.Struct, frozen=True, tag="fine"):
     """Counts of the fine buckets of engine.measure.histogram that are not zero.
 
     indexes: bucket numbers, ascending; counts: as many. total: the sum of what was observed, ns.
-    maximum: the largest observed, ns (since the totals began).
+    maximum: the largest observed, ns (since the totals began). Raises ValueError where the buckets are not so, which
+    decoding turns into msgspec.ValidationError: readers index arrays with what another host sent.
     """
 
     indexes: tuple[int, ...]
     counts: tuple[int, ...]
     total: int
     maximum: int
+
+    def __post_init__(self) -> None:
+        """Check the buckets."""
+        if len(self.indexes) != len(self.counts):
+            raise ValueError(f"{len(self.indexes)} bucket numbers and {len(self.counts)} counts, allowed is as many")
+        if self.indexes and not (self.indexes[0] >= 0 and self.indexes[-1] < BUCKETS):
+            raise ValueError(f"bucket numbers to {max(self.indexes, key=abs)}, allowed is 0 to {BUCKETS - 1}")
+        if any(first >= second for first, second in pairwise(self.indexes)):
+            raise ValueError("bucket numbers that do not ascend")
 
 
 class PeriodQuantiles(msgspec.Struct, frozen=True, tag="quantiles"):
@@ -133,7 +145,7 @@ class ProcessSnapshot(msgspec.Struct, frozen=True, tag="process"):
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """Everything one source knew at one instant."""
 
-    schema: str = SCHEMA
+    schema: Literal["tidegauge.snapshot/1"] = SCHEMA
     source_id: str  # "local", a URL, a recording's name
     source_started_ns: Nanoseconds  # wall clock
     wall_ns: Nanoseconds
@@ -147,13 +159,20 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     events: tuple[Event, ...]  # the newest, oldest first
 
 
+class _Envelope(msgspec.Struct):
+    """What is read first: of another schema, its name is the news, not the first field that differs."""
+
+    schema: Literal["tidegauge.snapshot/1"]
+
+
 def to_msgpack(snapshot: Snapshot) -> bytes:
     """Encode for a recording or the wire."""
     return msgspec.msgpack.encode(snapshot)
 
 
 def from_msgpack(data: bytes) -> Snapshot:
-    """Decode; raises msgspec.ValidationError where the bytes are not a snapshot of this schema."""
+    """Decode; raises msgspec.DecodeError where the bytes are not a snapshot of this schema."""
+    msgspec.msgpack.decode(data, type=_Envelope)
     return msgspec.msgpack.decode(data, type=Snapshot)
 
 
@@ -163,5 +182,6 @@ def to_json(snapshot: Snapshot) -> bytes:
 
 
 def from_json(data: bytes) -> Snapshot:
-    """Decode what /snapshot serves."""
+    """Decode what /snapshot serves; raises as from_msgpack does."""
+    msgspec.json.decode(data, type=_Envelope)
     return msgspec.json.decode(data, type=Snapshot)

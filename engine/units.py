@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import NewType
 
 from engine.errors import BadValue
@@ -96,7 +97,7 @@ def _parse(text: str, what: str, units: Mapping[str, int], example: str) -> int:
     if match is None:
         raise BadValue(what=what, given=text, allowed=f"a number with a unit ({allowed})", example=example)
     digits, unit = match.groups()
-    number = float(digits.replace(",", "").replace("_", ""))
+    number = Decimal(digits.replace(",", "").replace("_", ""))  # exact: a float would round sizes beyond 2^53
     scale = units.get(unit)
     if scale is None:
         scale = {name.lower(): size for name, size in units.items()}.get(unit.lower()) if unit else None

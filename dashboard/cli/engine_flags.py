@@ -15,16 +15,17 @@ from engine.units import GIB, KIB, MIB, Bytes
 
 MODELS = ("group", "pipeline:1", "pipeline:5", "handler", "handler-recheck")
 SYNCS = ("fdatasync", "fsync", "dsync", "none")
+MOST_SYNCERS = 16
 MAX_HANDLERS = 1000
 DEFAULT_PORT = 9755
 DEFAULT_BIND = "127.0.0.1"
 
 THREADS = types.count("threads", minimum=1, maximum=MAX_HANDLERS)
-MODEL = types.Name("model", MODELS)
+MODEL = types.ModelName(MODELS, MOST_SYNCERS)
 DEVICE = types.DeviceName()
 SYNC = types.Name("sync", SYNCS)
 VALUE_SIZE = types.size("value size", minimum=1, maximum=MIB)
-SEGMENT_SIZE = types.size("segment size", minimum=64 * KIB, maximum=4 * GIB, multiple_of=4096)
+SEGMENT_SIZE = types.size("segment size", minimum=64 * KIB, maximum=GIB, multiple_of=4096)
 PORT = types.count("port", minimum=0, maximum=65535)
 
 

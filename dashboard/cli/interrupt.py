@@ -43,3 +43,28 @@ def stop_on_signals(told: Callable[[], None] = lambda: None) -> Iterator[threadi
         for number, handler in previous.items():
             if handler is not None:  # None: installed by code that is not Python's; we cannot put it back
                 signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def raise_on_signals() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP end the program as Ctrl+C does: by KeyboardInterrupt, so that everything is cleaned up.
+
+    For the time in which nobody handles them: before the screen has opened, and after it has closed.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    previous = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    for number, handler in previous.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, _raise)
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            if handler is not None:
+                signal.signal(number, handler)
+
+
+def _raise(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

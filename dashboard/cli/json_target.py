@@ -35,8 +35,11 @@ def write_json(target: str, document: dict[str, Any]) -> None:
         return
     path = Path(os.path.realpath(target))  # a link stays a link
     try:
-        if path.exists() and not path.is_file():  # /dev/stdout, a pipe: nothing to replace
-            path.write_bytes(data)
+        if (Path(target).is_absolute() and Path(target).parts[1] in ("dev", "proc")) or (
+            path.exists() and not path.is_file()
+        ):
+            with Path(target).open("ab") as stream:  # /dev/stdout, a pipe: nothing to replace, or to cut
+                stream.write(data)
             return
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}-", delete=False) as unfinished:
             try:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from dashboard.cli.progress import Progress
@@ -25,10 +27,6 @@ class _Compiling:
 
 def prepare_kernels(progress: Progress, stop: threading.Event) -> None:
     """Compile or load every kernel of the write-ahead log. Raises KeyboardInterrupt where stop is set meanwhile."""
-    from engine.native.kernel import compile_all, require_platform
-
-    if problem := require_platform():
-        raise UnsupportedPlatform(problem)
     began = time.monotonic()
     progress.begin("tidegauge")
 
@@ -38,5 +36,15 @@ def prepare_kernels(progress: Progress, stop: threading.Event) -> None:
         if ready < total and time.monotonic() - began > _SILENT_SECONDS:
             progress.step(_Compiling(ready / total))
 
-    compile_all(show)
+    compile_kernels(show)
     progress.clear()
+
+
+def compile_kernels(progress: Callable[[int, int], None]) -> None:
+    """Compile or load every kernel of the log and its handlers. progress: takes (ready, of all), and may raise."""
+    from engine.native.kernel import compile_all, require_platform
+
+    if problem := require_platform():
+        raise UnsupportedPlatform(problem)
+    importlib.import_module("engine.workloads.crew")  # declares them: a kernel counts once its module is loaded
+    compile_all(progress)

@@ -51,6 +51,7 @@ def tidegauge(ctx: click.Context, flags: EngineFlags, port: int, bind: str, no_e
     Without a command it opens the dashboard on a local write-ahead log; the flags below are the dashboard's.
     """
     if ctx.invoked_subcommand is not None:
+        _refuse_misplaced_flags(ctx)
         return None
     from dashboard.cli.screen import open_dashboard
 
@@ -60,6 +61,15 @@ def tidegauge(ctx: click.Context, flags: EngineFlags, port: int, bind: str, no_e
 @tidegauge.group("run", cls=LazyGroup, lazy={"wal": "dashboard.cli.run_wal:run_wal"})
 def run() -> None:
     """Run a workload without a screen; print a table and a verdict."""
+
+
+def _refuse_misplaced_flags(ctx: click.Context) -> None:
+    """Raise where a flag of the dashboard stands before a command, which would not see it."""
+    for name in ctx.params:
+        if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+            option = f"--{name.replace('_', '-')}"
+            place = f"{ctx.command_path} {ctx.invoked_subcommand} ..."
+            raise click.UsageError(f"{option} is the dashboard's; give it after the command: {place}", ctx)
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -21,12 +21,10 @@ from dashboard.cli.program import complain
 from dashboard.cli.progress import Progress
 from dashboard.cli.wal_flags import WalFlags, wal_flags
 from dashboard.cli.wal_folder import BadFolder, RunFolder, is_log, remove, run_folder
-from dashboard.cli.wal_room import RoomGuard, bytes_needed, require_room
 from engine.errors import TidegaugeError, printable
-from engine.units import Bytes
 
 if TYPE_CHECKING:
-    from engine.workloads.wal import CaseProgress, WalCase, WalResult
+    from engine.workloads.wal import WalCase, WalResult
 
 WIDTH_WITHOUT_TERMINAL = 100
 
@@ -55,14 +53,14 @@ def run_wal(flags: WalFlags) -> int:
 
 def _measure_and_report(flags: WalFlags, folder: RunFolder, progress: Progress, stop: threading.Event) -> int:
     from dashboard.cli.kernels import prepare_kernels
-    from engine.environment import environment_of, mount_of
+    from dashboard.cli.wal_room import bytes_needed, require_room
+    from engine.environment import environment_of
 
-    needs = [needed_by(case) for case in flags.cases()]
+    needs = [bytes_needed(case) for case in flags.cases()]
     require_room(folder.path, sum(needs) if flags.keep else max(needs))  # now, not after an hour
-    mount = mount_of(folder.path)
-    if mount is not None and mount.is_memory:
+    if folder.memory:
         progress.note(
-            f"note: {printable(str(folder.path))} is on {mount.file_system}: memory, where a sync makes nothing durable"
+            f"note: {printable(str(folder.path))} is on {folder.memory}: memory, where a sync makes nothing durable"
         )
     if folder.existing_log:
         progress.note(f"note: {printable(str(folder.path))} already holds a log: the run adds to it, and it stays")
@@ -107,41 +105,19 @@ def _measure_and_report(flags: WalFlags, folder: RunFolder, progress: Progress, 
 
 def _measure(flags: WalFlags, folder: RunFolder, progress: Progress, stop: threading.Event) -> Iterator[WalResult]:
     """Run the cases one after another; end after the one that was stopped or failed."""
+    from dashboard.cli.wal_room import RoomGuard
     from engine.workloads.wal import WalCase, run_case
 
     cases = [WalCase(**case) for case in flags.cases()]
     for number, case in enumerate(cases, start=1):
         log = log_folder(folder, case, number=number, alone=len(cases) == 1)
         progress.begin(f"[{number}/{len(cases)}] {_title(case)}")
-        guard = RoomGuard(folder.path, stop)
-
-        def show(step: CaseProgress, guard: RoomGuard = guard) -> None:
-            progress.step(step)
-            guard.look()
-
-        result = run_case(case, log, stop=stop, progress=show)
+        result = run_case(case, log, stop=stop, progress=progress.step, may_go_on=RoomGuard(folder.path).trouble)
         if not (flags.keep or folder.existing_log):
             remove(log)
         yield result
-        if guard.refusal is not None:
-            raise guard.refusal
         if stop.is_set() or result.error:
             return
-
-
-def needed_by(case: dict[str, Any]) -> Bytes:
-    """Return the most disk the log of a case can need."""
-    return bytes_needed(
-        threads=case["threads"],
-        device=case["device"],
-        value_size=case["value_size_bytes"],
-        sync_every=case["sync_every"],
-        rate=case["rate"],
-        iterations=case["iterations"],
-        duration_ns=case["duration_ns"],
-        warmup_ns=case["warmup_ns"],
-        segment_size=case["segment_size"],
-    )
 
 
 def log_folder(folder: RunFolder, case: WalCase, *, number: int, alone: bool) -> Path:

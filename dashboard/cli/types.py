@@ -145,6 +145,30 @@ class Name(ParamType):
         return name
 
 
+class ModelName(ParamType):
+    """A write-thread model: one of `names`, or pipeline:N with another number of AsyncSyncers."""
+
+    name = "model"
+
+    def __init__(self, names: Iterable[str], most_syncers: int) -> None:
+        self.names, self._most_syncers = tuple(names), most_syncers
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name as the engine takes it."""
+        name = str(value).strip().lower()
+        match = re.fullmatch(r"pipeline:([0-9]{1,9})", name)
+        if match is None and name not in self.names:
+            reject(str(UnknownChoice(what=self.name, given=str(value), choices=self.names)), param, ctx)
+        if match is None:
+            return name
+        syncers = int(match[1])
+        nearest = min(max(syncers, 1), self._most_syncers)
+        if syncers != nearest:
+            allowed = f"allowed is pipeline:1 to pipeline:{self._most_syncers}; the nearest is pipeline:{nearest}"
+            reject(f"model {quoted(value)}: {allowed}", param, ctx)
+        return f"pipeline:{syncers}"
+
+
 class DeviceName(ParamType):
     """`real`, or a simulated device with its latency: `serial:5ms`, `parallel:1ms`."""
 

@@ -14,8 +14,9 @@ import click
 from dashboard.cli import types
 from dashboard.cli.engine_flags import DEVICE, MODEL, MODELS, SEGMENT_SIZE, SYNC, SYNCS, THREADS, VALUE_SIZE
 from engine.errors import printable
-from engine.units import SECOND
+from engine.units import SECOND, format_size
 
+SEGMENT_HEADER, RECORD_HEADER = 4096, 24  # bytes: docs/reference/wal-format.md
 DEFAULT_DURATION_NS = 5 * SECOND
 LONGEST_NS = 24 * 3600 * SECOND
 
@@ -90,6 +91,13 @@ def wal_flags(command: Callable[[WalFlags], int]) -> Callable[..., int]:
     def with_flags(**given: Any) -> int:
         if given["iterations"] is not None and given["duration"] is not None:
             raise click.UsageError("--iterations and --duration cannot be given together: one says when a case ends")
+        room = given["segment_size"] - SEGMENT_HEADER - RECORD_HEADER
+        if max(given["value_size"]) > room:
+            largest, segment = format_size(max(given["value_size"])), format_size(given["segment_size"])
+            raise click.UsageError(
+                f"--value-size {largest} does not fit a segment of {segment}: allowed is up to {room:,} bytes, "
+                "or a larger --segment-size"
+            )
         if given["iterations"] is None and given["duration"] is None:
             given["duration"] = DEFAULT_DURATION_NS
         return command(WalFlags(**given))
@@ -189,7 +197,11 @@ _OPTIONS: tuple[Callable[[Callable[..., int]], Callable[..., int]], ...] = (
         metavar="DIR",
         help="Folder for the log; made if missing, its parent must exist.  [default: a temporary folder on a disk]",
     ),
-    click.option("--keep", is_flag=True, help="Keep the log; otherwise what the run made is removed."),
+    click.option(
+        "--keep",
+        is_flag=True,
+        help="Keep the log: its last segments, or all with --verify. Otherwise what the run made is removed.",
+    ),
     click.option("--verify", is_flag=True, help="Read the log back: count, order, content."),
     click.option("--seed-table", is_flag=True, help="Print HBASE-8755's figures for 1, 5 and 50 threads beside ours."),
     click.option(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -21,7 +22,8 @@ from engine.errors import FileTrouble, TidegaugeError, printable
 
 _TEMPORARY = "tidegauge-run-"
 _HELD = ".held"  # locked by the run that uses the temporary folder
-_OURS = ("LOCK", ".held")
+# As engine.wal.listing sorts them; here by name alone, which loads nothing.
+_LOG_FILE = re.compile(r"LOCK|[0-9]+\.wal(\.tmp|(\.[0-9]+)?\.broken)?")
 
 
 class BadFolder(TidegaugeError):
@@ -42,6 +44,12 @@ class RunFolder:
     path: Path
     temporary: bool
     existing_log: bool
+
+    @property
+    def memory(self) -> str:
+        """The file system's name where the folder is in memory, so that a sync makes nothing durable; else ""."""
+        mount = mount_of(self.path)
+        return mount.file_system if mount is not None and mount.is_memory else ""
 
 
 @contextlib.contextmanager
@@ -114,8 +122,7 @@ def _check_existing(path: Path) -> bool:
 
 
 def _is_log_file(folder: Path, name: str) -> bool:
-    plain = name in _OURS or name.endswith((".wal", ".wal.broken"))
-    return plain and (folder / name).is_file()
+    return _LOG_FILE.fullmatch(name) is not None and (folder / name).is_file()
 
 
 def _names(folder: Path) -> list[str]:

@@ -1,26 +1,29 @@
 """Room on the disk: what a case of `run wal` can need at most, and that a run never fills it.
 
-bytes = frame x records + segments kept ready         frame: header + payload, to the next 8
-records = threads x iterations                        where --iterations is given
-        = rate x time                                 open loop
-        = the most a fast disk takes, or a simulated latency lets through, x time
+bytes   = segments x segment size
+records = threads x iterations, or the most a second can bring x time
+kept    = all records where they are read back; else those of a moment, since the log is checkpointed as it goes
 """
 
 from __future__ import annotations
 
-import os
-import threading
+import math
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+from dashboard.cli.wal_flags import RECORD_HEADER, SEGMENT_HEADER
 from engine.errors import FileTrouble, TidegaugeError, printable
-from engine.units import GIB, SECOND, Bytes, format_size, parse_duration
+from engine.storage.space import disk_room, kept_free
+from engine.units import SECOND, Bytes, format_size, parse_duration
 
-RECORD_HEADER = 24  # docs/reference/wal-format.md
-SPARE_SEGMENTS = 3  # the one in use, the prepared one, and the rounding up
-MOST_OPS_PER_SECOND = 150_000
+SPARE_SEGMENTS = 4  # the one in use, the prepared one, one kept for recycling, and one that is about to go
+MOST_DURABLE_OPS_PER_SECOND = 150_000
+MOST_OPS_PER_SECOND = 2_000_000
 MOST_BYTES_PER_SECOND = 2_000_000_000
-_LOOK_NS = SECOND
+CHECKPOINT_SECONDS = 0.5  # a case checkpoints its log several times in this
+_LOOK_NS = SECOND // 2
 
 
 class DiskTooFull(TidegaugeError):
@@ -35,43 +38,27 @@ class DiskTooFull(TidegaugeError):
         self.needed, self.free, self.kept = needed, free, kept
 
 
-class DiskFillingUp(TidegaugeError):
-    """A run was stopped before it could fill the disk."""
-
-    def __init__(self, folder: Path, *, free: int, kept: int) -> None:
-        super().__init__(
-            f"{printable(str(folder))}: stopped with {format_size(free)} free; "
-            f"a run leaves {format_size(kept)} of this disk alone"
-        )
-        self.free, self.kept = free, kept
-
-
-def bytes_needed(
-    *,
-    threads: int,
-    device: str,
-    value_size: int,
-    sync_every: int,
-    rate: int | None,
-    iterations: int | None,
-    duration_ns: int | None,
-    warmup_ns: int,
-    segment_size: int,
-) -> Bytes:
-    """Return the most that one case's log can hold."""
-    frame = RECORD_HEADER + (value_size + 7) // 8 * 8
-    ceiling = float(rate or min(MOST_OPS_PER_SECOND, MOST_BYTES_PER_SECOND / frame))
-    kind, _, latency = device.partition(":")
-    if kind != "real":  # closed loop: a handler is inside each durable commit for at least the latency
-        ceiling = min(ceiling, threads * sync_every * SECOND / parse_duration(latency))
-    records = ceiling * warmup_ns / SECOND
-    records += threads * iterations if iterations is not None else ceiling * (duration_ns or 0) / SECOND
-    return Bytes(round(records * frame) + SPARE_SEGMENTS * segment_size)
-
-
-def kept_free(total: int) -> Bytes:
-    """Return what a run leaves free of a disk of `total` bytes: 5 % or 1 GiB, whichever is less."""
-    return Bytes(min(total // 20, GIB))
+def bytes_needed(case: Mapping[str, Any]) -> Bytes:
+    """Return the most that the log of one case can take, its settings named as WalCase names them."""
+    frame = RECORD_HEADER + (case["value_size_bytes"] + 7) // 8 * 8
+    waits = case["sync"] != "none" and case["sync_every"] == 1
+    most = MOST_DURABLE_OPS_PER_SECOND if waits else MOST_OPS_PER_SECOND
+    ceiling = float(case["rate"] or min(most, MOST_BYTES_PER_SECOND / frame))
+    kind, _, latency = case["device"].partition(":")
+    if kind != "real" and waits:  # closed loop: a handler is inside each durable commit for at least the latency
+        ceiling = min(ceiling, case["threads"] * SECOND / parse_duration(latency))
+    seconds = (case["duration_ns"] or 0) / SECOND
+    measured = case["threads"] * case["iterations"] if case["iterations"] is not None else ceiling * seconds
+    records = measured + ceiling * case["warmup_ns"] / SECOND
+    if not case["verify"]:
+        records = min(records, ceiling * CHECKPOINT_SECONDS)
+    per_segment = max((case["segment_size"] - SEGMENT_HEADER) // frame, 1)
+    if case["roll"]:
+        per_segment = min(per_segment, case["roll"])
+    segments = math.ceil(records / per_segment)
+    if not case["verify"]:  # a roll of few records is as slow as writing the zeros of the next segment
+        segments = min(segments, math.ceil(MOST_BYTES_PER_SECOND * CHECKPOINT_SECONDS / case["segment_size"]))
+    return Bytes((segments + SPARE_SEGMENTS) * case["segment_size"])
 
 
 def require_room(folder: Path, needed: int) -> None:
@@ -81,30 +68,26 @@ def require_room(folder: Path, needed: int) -> None:
         raise DiskTooFull(folder, needed=needed, free=free, kept=kept_free(total))
 
 
-def disk_room(folder: Path) -> tuple[int, int]:
-    """Return (total, free to us) bytes of the file system that holds `folder`."""
-    try:
-        numbers = os.statvfs(folder)
-    except OSError as error:
-        raise FileTrouble(folder, "see how much room there is", error) from error
-    return numbers.f_blocks * numbers.f_frsize, numbers.f_bavail * numbers.f_frsize
-
-
 class RoomGuard:
-    """Stops a run before it fills the disk: other programs write, too, and estimates can be wrong."""
+    """Says when a run has to end before it fills the disk: other programs write, too, and estimates can be wrong."""
 
-    def __init__(self, folder: Path, stop: threading.Event) -> None:
-        self._folder, self._stop = folder, stop
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._looked_ns = 0
-        self.refusal: DiskFillingUp | None = None
 
-    def look(self) -> None:
-        """Compare free space with what must stay free, at most once a second."""
+    def trouble(self) -> str | None:
+        """Return why the run has to end, or None; looks at the disk at most twice a second."""
         now = time.monotonic_ns()
-        if self.refusal is not None or now - self._looked_ns < _LOOK_NS:
-            return
+        if now - self._looked_ns < _LOOK_NS:
+            return None
         self._looked_ns = now
-        total, free = disk_room(self._folder)
-        if free < kept_free(total):
-            self.refusal = DiskFillingUp(self._folder, free=free, kept=kept_free(total))
-            self._stop.set()
+        try:
+            total, free = disk_room(self._folder)
+        except FileTrouble as error:
+            return str(error)
+        if free >= kept_free(total):
+            return None
+        return (
+            f"{printable(str(self._folder))}: stopped with {format_size(free)} free; "
+            f"a run leaves {format_size(kept_free(total))} of this disk alone"
+        )

@@ -6,6 +6,7 @@ Fits 100 columns; a narrower terminal loses the stage shares first, then the mid
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -29,15 +30,20 @@ def results_text(results: Sequence[WalResult], *, width: int, where: str) -> str
     lines: list[str] = []
     for _, group in groupby(results, key=_setting):
         cases = list(group)
-        lines += [*([""] if lines else []), setting_line(cases[0], where), *render(_columns(cases), width), ""]
-        lines += (f"{case_title(case)}: {_remark(case)}" for case in cases)
+        lines += [
+            *([""] if lines else []),
+            _wrapped(setting_line(cases[0], where), width),
+            *render(_columns(cases), width),
+            "",
+        ]
+        lines += (_wrapped(f"{case_title(case)}: {_remark(case)}", width) for case in cases)
     return "\n".join(lines)
 
 
 def setting_line(result: WalResult, where: str) -> str:
     """Say what a table's cases have in common: device and durability, never silent about what is simulated or lost."""
     durability = "sync none (not durable)" if result.sync == "none" else f"sync {result.sync}"
-    if result.sync_every > 1:
+    if result.sync_every > 1 and result.sync != "none":
         durability += f", each handler waits at every {_nth(result.sync_every)} record; the others are acked un-synced"
     loop = f"open loop at {format_count(result.rate)} ops/s" if result.rate else "closed loop"
     return f"device {result.device}, on {where}; {durability}; {format_size(result.value_size_bytes)} values; {loop}"
@@ -63,13 +69,14 @@ def seed_text(results: Iterable[WalResult], *, width: int) -> str:
     ]
     head = "HBASE-8755, ops/s: HLogPerformanceEvaluation with the patch (median of three runs), and this run"
     notes = [
-        "The report was measured on other hardware, an HDFS of its day: the shape compares, the figures do not.",
+        "The report's hardware was other, an HDFS of 2013: the shape compares, the figures do not.",
         f"Its 50 : 1 is {_ratio(SEED_OPS_PER_SECOND)} by these medians, {SEED_RATIO_OF_MEANS}x by its means.",
     ]
     missing = [str(n) for n in SEED_OPS_PER_SECOND if not any(n in figures for figures in ours.values())]
     if missing:
         notes.append(f"Not measured in this run: {', '.join(missing)} threads; use --threads 1,5,50.")
-    return "\n".join([head, *_blocks(columns, width), *notes])
+    notes = [_wrapped(note, width) for note in notes]
+    return "\n".join([_wrapped(head, width), *_blocks(columns, width), *notes])
 
 
 def _blocks(columns: Sequence[Column], width: int) -> Iterator[str]:
@@ -133,6 +140,10 @@ def _remark(case: WalResult) -> str:
     if case.verified:
         remarks.append("read back: count, order and content are right")
     return "; ".join(remarks)
+
+
+def _wrapped(text: str, width: int) -> str:
+    return textwrap.fill(text, max(width, 20), subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
 def _nth(number: int) -> str:

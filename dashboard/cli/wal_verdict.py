@@ -68,7 +68,7 @@ def _window(result: WalResult) -> WalWindow:
         ops_per_sync_counts=_NOT_KEPT,
         commit=_NOT_KEPT,
         sync=_NOT_KEPT,
-        sync_busy=result.syncs_per_second * result.sync_seconds_mean if syncing else _NOT_KEPT,
+        sync_busy=result.syncs_per_second * (result.sync_seconds_mean or 0.0) if syncing else _NOT_KEPT,
         write_mean_ns=_NOT_KEPT,
         stages=Stages(stage_ns, tuple(part / spent for part in stage_ns)) if spent > 0 else _NOT_KEPT,
         slow_syncs=_NOT_KEPT,

@@ -175,7 +175,6 @@ class _Server(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     timeout = READ_SECONDS
     server: _Server
-    server_version, sys_version = "tidegauge", ""
     error_message_format, error_content_type = "%(code)d %(message)s\n", "text/plain; charset=utf-8"
 
     def __getattr__(self, name: str) -> Any:
@@ -199,6 +198,10 @@ class _Handler(BaseHTTPRequestHandler):
                 self._answer(HTTPStatus.OK, to_json(snapshot), "application/json")
         else:
             self._answer(HTTPStatus.NOT_FOUND, f"not here; there are {_PATHS}\n".encode())
+
+    def version_string(self) -> str:
+        """Return the Server header: our name, and no version for whoever collects them."""
+        return "tidegauge"
 
     def log_message(self, *_: object) -> None:
         """Log nothing: a scrape each second is no news."""

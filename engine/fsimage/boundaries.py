@@ -15,7 +15,7 @@ from engine.native.kernel import kernel
 PIECE_BYTES = 1 << 20
 
 
-@kernel(I64(BYTES, I64, I64, I64, I64S, I64S, I64S))
+@kernel(I64(BYTES, I64, I64, I64, I64S, I64S, I64S), bare=True)
 def find_boundaries(data, start, end, piece_bytes, offsets, firsts, state):  # type: ignore[no-untyped-def]
     """Cut data[start:end] between messages, each piece at least `piece_bytes` long (the last may be shorter).
 

@@ -16,7 +16,7 @@ from numba import types
 from engine.fsimage.column_types import BYTES, I32S, I64, I64S
 from engine.fsimage.id_map import row_of
 from engine.fsimage.varints import BAD_TAG, read_length, read_uvarint, skip_value
-from engine.native.kernel import inner, kernel
+from engine.native.kernel import bare, kernel
 
 STEP_ENTRIES = 4096
 
@@ -34,7 +34,7 @@ _BY_REFERENCE = np.uint16(1024)
 _MAX_I64 = np.uint64((1 << 63) - 1)
 
 
-@inner
+@bare
 def _parent_id(data, at, stop):  # type: ignore[no-untyped-def]
     """Return (parent id, 0), or (offset, code); checks the framing of every field on the way."""
     parent = np.int64(-1)
@@ -55,7 +55,7 @@ def _parent_id(data, at, stop):  # type: ignore[no-untyped-def]
     return parent, np.int64(0)
 
 
-@inner
+@bare
 def _note(problems, totals, problem, offset, parent, child):  # type: ignore[no-untyped-def]
     at = totals[PROBLEMS]
     if at < problems.shape[0]:
@@ -67,7 +67,7 @@ def _note(problems, totals, problem, offset, parent, child):  # type: ignore[no-
     I64(
         BYTES, I64, I64, I64, I32S, I64, types.boolean, I64S, I64S, I32S,
         types.Array(types.uint16, 1, "C"), types.Array(types.int64, 2, "C"), I64S, I64S,
-    )
+    ), bare=True
 )  # fmt: skip
 def attach(data, start, end, most, slots, base, is_direct, inode_id, referred, parent, flags, problems, totals, report):  # type: ignore[no-untyped-def]
     """Take at most `most` entries of data[start:end]; return the offset behind them, or -1 with `report` filled.
@@ -140,7 +140,7 @@ def attach(data, start, end, most, slots, base, is_direct, inode_id, referred, p
     return at
 
 
-@kernel(I64(BYTES, I64, I64, I64, I32S, I64, types.boolean, I64S, I64S, I32S, I32S, I32S, I64S))
+@kernel(I64(BYTES, I64, I64, I64, I32S, I64, types.boolean, I64S, I64S, I32S, I32S, I32S, I64S), bare=True)
 def place(data, start, end, most, slots, base, is_direct, inode_id, referred, parent, child_start, children, totals):  # type: ignore[no-untyped-def]
     """Walk as `attach` did, which has checked every byte; return the offset behind, or -1 where counts disagree.
 

@@ -18,7 +18,7 @@ from engine.fsimage.columns import I32
 from engine.fsimage.columns import I64 as I64Array
 from engine.fsimage.pieces import run_pieces
 from engine.measure.phases import Phase
-from engine.native.kernel import inner, kernel
+from engine.native.kernel import bare, kernel
 
 DENSE = 3  # ids may span this many times their number, 12 bytes an inode, before a table is smaller
 _PIECE_ROWS = 1 << 18
@@ -46,7 +46,7 @@ class DuplicateId:
     row: int  # the later one
 
 
-@inner
+@bare
 def row_of(slots, base, is_direct, inode_id, wanted):  # type: ignore[no-untyped-def]
     """Return the row whose id is `wanted`, or -1."""
     if is_direct:
@@ -64,25 +64,25 @@ def row_of(slots, base, is_direct, inode_id, wanted):  # type: ignore[no-untyped
     return np.int64(-1)
 
 
-@inner
+@bare
 def _home(wanted, mask):  # type: ignore[no-untyped-def]
     return ((np.uint64(wanted) * _MIX) >> np.uint64(20)) & mask
 
 
-@kernel(I64(I32S, I64, types.boolean, I64S, I64))
+@kernel(I64(I32S, I64, types.boolean, I64S, I64), bare=True)
 def find_row(slots, base, is_direct, inode_id, wanted):  # type: ignore[no-untyped-def]
     """Return the row of an id, or -1."""
     return row_of(slots, base, is_direct, inode_id, wanted)
 
 
-@kernel(types.void(I64S, I64, I64, I32S, I64))
+@kernel(types.void(I64S, I64, I64, I32S, I64), bare=True)
 def _place(inode_id, start, end, slots, base):  # type: ignore[no-untyped-def]
     # Downwards, so that of two rows with one id the first keeps it.
     for row in range(end - 1, start - 1, -1):
         slots[inode_id[row] - base] = np.int32(row + 1)
 
 
-@kernel(I64(I64S, I64, I64, I32S, I64))
+@kernel(I64(I64S, I64, I64, I32S, I64), bare=True)
 def _count_lost(inode_id, start, end, slots, base):  # type: ignore[no-untyped-def]
     lost = 0
     for row in range(start, end):
@@ -90,7 +90,7 @@ def _count_lost(inode_id, start, end, slots, base):  # type: ignore[no-untyped-d
     return np.int64(lost)
 
 
-@kernel(I64(I64S, I32S))
+@kernel(I64(I64S, I32S), bare=True)
 def _insert_all(inode_id, slots):  # type: ignore[no-untyped-def]
     mask = np.uint64(slots.size - 1)  # at most half full, so every probe ends
     lost = 0

@@ -35,7 +35,7 @@ from engine.fsimage.varints import (
     read_uvarint,
     skip_value,
 )
-from engine.native.kernel import inner, kernel
+from engine.native.kernel import bare, kernel
 
 MAX_NAME_BYTES = 65_535
 STEP_MESSAGES = 16_384  # inodes a call may take: some milliseconds, after which Python counts and looks for a cancel
@@ -44,6 +44,7 @@ STEP_MESSAGES = 16_384  # inodes a call may take: some milliseconds, after which
 ROWS, NAME_BYTES, BLOCKS, ACL_ROWS, ACL_ENTRIES, XATTRS, XATTR_BYTES, QUOTAS, TYPE_QUOTAS = range(9)
 LINKS, LINK_BYTES, CLIENTS, CLIENT_BYTES, MACHINE_BYTES, FILES, DIRECTORIES = range(9, 16)
 CURSORS = 16
+COLUMN_BYTES = np.array([70, 1, 24, 8, 4, 16, 1, 20, 13, 12, 1, 20, 1, 1, 0, 0])  # that each of these takes in memory
 
 # Codes beyond those of varints.
 BAD_KIND, NO_ID, LONG_NAME, BAD_REPLICATION, BAD_POLICY, BAD_LENGTH, CHANGED, BAD_ID = (
@@ -123,14 +124,17 @@ def make_sparse_arrays(counts: I64Array) -> SparseArrays:
 SPARSE_ARRAYS = typeof(make_sparse_arrays(np.zeros(CURSORS, np.int64)))
 
 
-@inner
+@bare
 def fail(report, code, offset, value):  # type: ignore[no-untyped-def]
     """Note what is wrong and where; return -1, which every walk hands up."""
     report[CODE], report[OFFSET], report[VALUE] = code, offset, value
     return np.int64(-1)
 
 
-@kernel(I64(BYTES, I64, I64, I64, types.boolean, INODE_COLUMNS, BLOCK_COLUMNS, HEAP, SPARSE_ARRAYS, I64S, I64S, I64S))
+@kernel(
+    I64(BYTES, I64, I64, I64, types.boolean, INODE_COLUMNS, BLOCK_COLUMNS, HEAP, SPARSE_ARRAYS, I64S, I64S, I64S),
+    bare=True,
+)
 def walk_inodes(data, start, end, most, fill, inodes, blocks, names, sparse, cursors, limits, report):  # type: ignore[no-untyped-def]
     """Walk at most `most` delimited INode messages of data[start:end]; return the offset behind them, or -1.
 
@@ -217,6 +221,13 @@ def walk_inodes(data, start, end, most, fill, inodes, blocks, names, sparse, cur
                     begin, finish = read_length(data, at, part_end)
                     if begin < 0:
                         return fail(report, begin, tag_at, 0)
+                    block = cursors[BLOCKS]
+                    cursors[BLOCKS] += 1
+                    at = finish
+                    if not fill:
+                        continue
+                    if block >= limits[BLOCKS]:
+                        return fail(report, CHANGED, tag_at, 0)
                     block_id, generation, length = np.uint64(0), np.uint64(0), np.uint64(0)
                     at = begin
                     while at < finish:
@@ -238,14 +249,9 @@ def walk_inodes(data, start, end, most, fill, inodes, blocks, names, sparse, cur
                     if length > _MAX_I64 - size:  # one length, or the file's sum, passes 2^63
                         return fail(report, BAD_LENGTH, tag_at, np.int64(length))
                     size += length
-                    if fill:
-                        block = cursors[BLOCKS]
-                        if block >= limits[BLOCKS]:
-                            return fail(report, CHANGED, tag_at, 0)
-                        blocks.block_id[block] = np.int64(block_id)
-                        blocks.generation[block] = np.int64(generation)
-                        blocks.length[block] = np.int64(length)
-                    cursors[BLOCKS] += 1
+                    blocks.block_id[block] = np.int64(block_id)
+                    blocks.generation[block] = np.int64(generation)
+                    blocks.length[block] = np.int64(length)
                 elif tag == np.uint64(0x29):
                     if part_end - at < 8:
                         return fail(report, TRUNCATED, tag_at, 0)
@@ -380,7 +386,7 @@ def walk_inodes(data, start, end, most, fill, inodes, blocks, names, sparse, cur
     return at
 
 
-@inner
+@bare
 def _outer(report, code, offset):  # type: ignore[no-untyped-def]
     """Hand up a failure: a helper's, which it has noted itself (CODE is set), or a code of varints."""
     if report[CODE] == 0:
@@ -388,7 +394,7 @@ def _outer(report, code, offset):  # type: ignore[no-untyped-def]
     return np.int64(-1)
 
 
-@inner
+@bare
 def _client(data, at, end, row, fill, sparse, cursors, limits, report):  # type: ignore[no-untyped-def]
     """FileUnderConstructionFeature{1 clientName 2 clientMachine}; return the offset behind it."""
     at, stop = read_length(data, at, end)
@@ -430,7 +436,7 @@ def _client(data, at, end, row, fill, sparse, cursors, limits, report):  # type:
     return stop
 
 
-@inner
+@bare
 def _acl(data, at, end, row, fill, sparse, cursors, limits, report):  # type: ignore[no-untyped-def]
     """AclFeatureProto{2 entries: fixed32, packed or not}; return the offset behind it."""
     at, stop = read_length(data, at, end)
@@ -470,7 +476,7 @@ def _acl(data, at, end, row, fill, sparse, cursors, limits, report):  # type: ig
     return stop
 
 
-@inner
+@bare
 def _xattrs(data, at, end, row, fill, sparse, cursors, limits, report):  # type: ignore[no-untyped-def]
     """XAttrFeatureProto{1 xAttrs*: {1 name:fixed32 2 value}}; return the offset behind it."""
     at, stop = read_length(data, at, end)
@@ -517,7 +523,7 @@ def _xattrs(data, at, end, row, fill, sparse, cursors, limits, report):  # type:
     return at
 
 
-@inner
+@bare
 def _type_quotas(data, at, end, row, fill, sparse, cursors, limits, report):  # type: ignore[no-untyped-def]
     """QuotaByStorageTypeFeatureProto{1 quotas*: {1 storageType 2 quota}}; return the offset behind it."""
     at, stop = read_length(data, at, end)

@@ -16,7 +16,9 @@ from engine.fsimage.checksum import ChecksumResult, ChecksumThread
 from engine.fsimage.columns import Namespace
 from engine.fsimage.container import open_container
 from engine.fsimage.integrity import IntegrityReport
-from engine.fsimage.protobuf_load import Load, load_protobuf
+from engine.fsimage.legacy_load import load_legacy
+from engine.fsimage.load_state import Load
+from engine.fsimage.protobuf_load import load_protobuf
 from engine.measure.clock import Clock
 from engine.measure.phases import PhaseSnapshot, PhaseTree
 from engine.units import Bytes
@@ -61,7 +63,7 @@ def load_image(
     try:
         with tree.phase(LOADING, size_bytes=Bytes(container.data.size)) as loading:
             load = Load(container, max(threads, 1), loading, cancel or threading.Event())
-            namespace = load_protobuf(load)
+            namespace = load_protobuf(load) if container.is_protobuf else load_legacy(load)
     except BaseException:
         if checksum is not None:
             checksum.stop()

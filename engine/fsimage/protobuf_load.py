@@ -10,8 +10,6 @@
 
 from __future__ import annotations
 
-import threading
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +26,6 @@ from engine.fsimage.columns import (
     NO_PARENT,
     ROOT_ID,
     U8,
-    Acls,
     BlockColumns,
     CacheState,
     Extras,
@@ -37,31 +34,28 @@ from engine.fsimage.columns import (
     Kind,
     Namespace,
     OpenFile,
-    Quotas,
     References,
     SecretState,
     SnapshotState,
     Sparse,
     Strings,
-    Texts,
     Tree,
-    TypeQuotas,
-    Xattrs,
     make_block_columns,
     make_inode_columns,
 )
 from engine.fsimage.columns import I64 as I64Array
 from engine.fsimage.container import KNOWN_SECTIONS, Container, freeze
-from engine.fsimage.errors import LoadCancelled
 from engine.fsimage.id_map import IdMap, make_id_map
-from engine.fsimage.integrity import MOST, Findings, Trouble
+from engine.fsimage.integrity import MOST, Trouble
+from engine.fsimage.load_state import MAX_EXPANSION, Load, check_reach, check_strings, make_sparse, note_order
 from engine.fsimage.pieces import run_pieces
 from engine.fsimage.snapshot_kernel import Diffs, read_diffs
-from engine.fsimage.tree import count_children, find_tops, index_children, order_by_name, reach
+from engine.fsimage.tree import count_children, index_children, order_by_name
 from engine.measure.phases import Phase
 
 INODE, INODE_DIR = "INODE", "INODE_DIR"
 _RAW = ("ERASURE_CODING", "SNAPSHOT", "SNAPSHOT_DIFF", "INODE_REFERENCE", "CACHE_MANAGER", "STRING_TABLE")
+_FREE_BYTES = 1 << 20
 
 
 class Piece(NamedTuple):
@@ -72,22 +66,6 @@ class Piece(NamedTuple):
     end: int
     shift: int
     messages: int
-
-
-@dataclass(slots=True)
-class Load:
-    """One load under way: what every step needs. `step` is the phase that runs."""
-
-    container: Container
-    threads: int
-    loading: Phase
-    cancel: threading.Event
-    findings: Findings = field(default_factory=Findings)
-
-    def check(self, _: int = 0) -> None:
-        """Raise LoadCancelled where the caller asked for it."""
-        if self.cancel.is_set():
-            raise LoadCancelled
 
 
 def load_protobuf(load: Load) -> Namespace:
@@ -245,6 +223,7 @@ def _fill(load: Load, step: Phase, pieces: list[Piece]) -> tuple[InodeColumns, B
     totals = bases[-1]
     if totals[ik.BLOCKS] > MAX_BLOCKS:
         raise load.container.damage(INODE, 0, f"{int(totals[ik.BLOCKS]):,} blocks", f"{MAX_BLOCKS:,}")
+    _check_density(load, totals, sum(piece.end - piece.start for piece in pieces))
     inodes, blocks = make_inode_columns(rows), make_block_columns(int(totals[ik.BLOCKS]))
     names, sparse = np.zeros(int(totals[ik.NAME_BYTES]), np.uint8), ik.make_sparse_arrays(totals)
 
@@ -257,6 +236,18 @@ def _fill(load: Load, step: Phase, pieces: list[Piece]) -> tuple[InodeColumns, B
     inodes.name_start[rows] = totals[ik.NAME_BYTES]
     inodes.block_start[rows] = totals[ik.BLOCKS]
     return inodes, blocks, names, make_sparse(sparse, totals), int(totals[ik.DIRECTORIES])
+
+
+def _check_density(load: Load, totals: I64Array, section_bytes: int) -> None:
+    """Refuse an image whose columns would dwarf it, before they are allocated.
+
+    The smallest inodes a NameNode writes take 1.7 times their bytes in columns; empty messages would take 30 times.
+    """
+    needed = int(totals @ ik.COLUMN_BYTES)
+    allowed = MAX_EXPANSION * section_bytes + _FREE_BYTES
+    if needed > allowed:
+        found = f"{int(totals[ik.ROWS]):,} inodes that need {needed:,} bytes of columns in {section_bytes:,} bytes"
+        raise load.container.damage(INODE, 0, found, f"{allowed:,}")
 
 
 def _walk(
@@ -298,24 +289,6 @@ def _walk(
             raise load.container.damage(INODE, piece.shift + int(report[ik.OFFSET]), found, allowed)
         if advance:
             step.advance(int(cursors[ik.ROWS]) - row, read=at - begin)
-
-
-def make_sparse(a: ik.SparseArrays, totals: I64Array) -> Sparse:
-    """Return the sparse tables of what a walk filled; sets the ends that no row sets."""
-    a.acl_start[-1] = totals[ik.ACL_ENTRIES]
-    a.xattr_start[-1] = totals[ik.XATTR_BYTES]
-    a.link_start[-1] = totals[ik.LINK_BYTES]
-    a.client_start[-1] = totals[ik.CLIENT_BYTES]
-    a.machine_start[-1] = totals[ik.MACHINE_BYTES]
-    return Sparse(
-        acls=Acls(a.acl_row, a.acl_start, a.acl_entry),
-        xattrs=Xattrs(a.xattr_row, a.xattr_name, a.xattr_start, a.xattr_values),
-        quotas=Quotas(a.quota_row, a.quota_namespace, a.quota_space),
-        type_quotas=TypeQuotas(a.type_quota_row, a.type_quota_type, a.type_quota),
-        symlink_targets=Texts(a.link_row, a.link_start, a.link_heap),
-        client_names=Texts(a.client_row, a.client_start, a.client_heap),
-        client_machines=Texts(a.client_row, a.machine_start, a.machine_heap),
-    )
 
 
 _PROBLEMS = {
@@ -452,50 +425,6 @@ def _held(inodes: InodeColumns, ids: IdMap, references: References, diffs: Diffs
     """Return the rows that snapshots hold by themselves: deleted inodes, and what references lead to."""
     wanted = [*diffs.held_ids.tolist(), *references.referred_id.tolist()]
     return {row for inode_id in wanted if (row := ids.row(inodes.inode_id, inode_id)) >= 0}
-
-
-def note_order(findings: Findings, inodes: InodeColumns, same: int, first_same: tuple[int, ...], nameless: int) -> None:
-    """Report what ordering the children met."""
-    findings.count(Trouble.SAME_NAME, same)
-    for row in first_same:
-        inode_id = int(inodes.inode_id[row])
-        findings.example(Trouble.SAME_NAME, f"inode {inode_id} has the name of a sibling", inode_id=inode_id)
-    findings.count(Trouble.NO_NAME, nameless)
-
-
-def check_reach(
-    findings: Findings, inodes: InodeColumns, tree: Tree, root: int, directories: int, held: set[int]
-) -> None:
-    """Explain every inode that the root does not reach: held by a snapshot, in a cycle, or an orphan."""
-    rows = int(inodes.parent.size)
-    if reach(inodes, tree, root, directories) == rows:
-        return
-    top = np.full(rows, -2, np.int32)
-    find_tops(inodes.parent, top)
-    in_cycle = np.flatnonzero(top == -1)
-    below = np.flatnonzero((top >= 0) & (top != root))
-    is_held = np.isin(top[below], np.fromiter(held, np.int32, len(held)))
-    inodes.flags[below[is_held]] |= np.uint16(Flag.IN_SNAPSHOT_ONLY)
-    findings.snapshot_only = int(is_held.sum())
-    orphans = below[~is_held]
-    for trouble, found, words in (
-        (Trouble.CYCLE, in_cycle, "is its own ancestor, or below such"),
-        (Trouble.ORPHAN, orphans, "is in no directory and no snapshot, or below such"),
-    ):
-        findings.count(trouble, int(found.size))
-        for row in found[:MOST].tolist():
-            inode_id = int(inodes.inode_id[row])
-            findings.example(trouble, f"inode {inode_id} {words}", inode_id=inode_id)
-
-
-def check_strings(findings: Findings, inodes: InodeColumns, strings: Strings) -> None:
-    """Report owners and groups without a name. Ids are few, so each is looked up once."""
-    owners = np.unique(inodes.permission >> np.uint64(16))
-    for packed in owners.tolist():
-        user, group = packed >> 24, packed & 0xFFFFFF
-        for what, number, table in (("owner", user, strings.users), ("group", group, strings.groups)):
-            if number and number not in table:
-                findings.add(Trouble.MISSING_STRING, f"{what} {number} has no name")
 
 
 def _open_files(load: Load, inodes: InodeColumns, ids: IdMap) -> tuple[OpenFile, ...]:

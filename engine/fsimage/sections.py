@@ -28,6 +28,14 @@ from engine.fsimage.wire import Message, WireError, read_delimited
 
 GLOBAL, USER, GROUP, XATTR = range(4)  # the id spaces of a split string table
 _EC_STATES = {0: "", 1: "DISABLED", 2: "ENABLED", 3: "REMOVED"}
+_BUILT_IN_EC = {  # policies that an image names by id alone: name, codec, data units, parity units; cells of 1 MiB
+    1: ("RS-6-3-1024k", "rs", 6, 3),
+    2: ("RS-3-2-1024k", "rs", 3, 2),
+    3: ("RS-LEGACY-6-3-1024k", "rs-legacy", 6, 3),
+    4: ("XOR-2-1-1024k", "xor", 2, 1),
+    5: ("RS-10-4-1024k", "rs", 10, 4),
+}
+_BUILT_IN_CELL = 1 << 20
 _NO_STRIPED_BLOCK = 1 << 63  # Long.MIN_VALUE: none was ever allocated
 _MAX_I64 = (1 << 63) - 1
 
@@ -116,16 +124,21 @@ def read_ec_policies(data: memoryview) -> tuple[ErasureCodingPolicy, ...]:
         return ()
     policies = []
     for policy in _first(data)[0].messages(1):
-        schema = next(policy.messages(2), Message({}, 0))
+        schema = next(policy.messages(2), None)
+        number, state = policy.number(4), _EC_STATES.get(policy.number(5), f"state {policy.number(5)}")
+        if schema is None:
+            name, codec, data_units, parity_units = _BUILT_IN_EC.get(number, (policy.text(1), "", 0, 0))
+            policies.append(ErasureCodingPolicy(number, name, codec, data_units, parity_units, _BUILT_IN_CELL, state))
+            continue
         policies.append(
             ErasureCodingPolicy(
-                policy_id=policy.number(4),
+                policy_id=number,
                 name=policy.text(1),
                 codec=schema.text(1),
                 data_units=schema.number(2),
                 parity_units=schema.number(3),
                 cell_size=policy.number(3),
-                state=_EC_STATES.get(policy.number(5), f"state {policy.number(5)}"),
+                state=state,
                 options=tuple((option.text(1), option.text(2)) for option in schema.messages(4)),
             )
         )

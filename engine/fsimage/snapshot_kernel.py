@@ -19,14 +19,14 @@ from engine.fsimage.columns import I64 as I64Array
 from engine.fsimage.columns import U8
 from engine.fsimage.varints import BAD_TAG, read_length, read_uvarint, skip_value
 from engine.fsimage.wire import WireError
-from engine.native.kernel import inner, kernel
+from engine.native.kernel import bare, kernel
 
 DIRECTORY_ENTRIES, DIRECTORY_DIFFS, FILE_ENTRIES, FILE_DIFFS, HELD, BAD_REFERENCES = range(6)
 _BAD_TYPE = -10
 _MAX_I64 = np.uint64((1 << 63) - 1)
 
 
-@inner
+@bare
 def _field(data, at, stop, wanted):  # type: ignore[no-untyped-def]
     """Return (last value of varint field `wanted`, 0), or (0, code); checks the framing of all fields."""
     found = np.uint64(0)
@@ -45,7 +45,7 @@ def _field(data, at, stop, wanted):  # type: ignore[no-untyped-def]
     return found, np.int64(0)
 
 
-@kernel(I64(BYTES, types.boolean, I64, I64S, I64S, I64S, I64S))
+@kernel(I64(BYTES, types.boolean, I64, I64S, I64S, I64S, I64S), bare=True)
 def walk_diffs(data, fill, references, entry_ids, held_ids, totals, report):  # type: ignore[no-untyped-def]
     """Walk the whole section; return 0, or a code with its offset in report[0].
 

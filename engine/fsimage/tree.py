@@ -19,14 +19,15 @@ from engine.fsimage.columns import DETACHED, I32, NO_PARENT, U8, Flag, InodeColu
 from engine.fsimage.columns import I64 as I64Array
 from engine.fsimage.pieces import run_pieces
 from engine.measure.phases import Phase
-from engine.native.kernel import inner, kernel
+from engine.native.crc32c import load_u64
+from engine.native.kernel import bare, kernel
 
 _PIECE_ROWS = 1 << 17
 _KIND, _DIRECTORY = 3, 2
 U16S = types.Array(types.uint16, 1, "C")
 
 
-@kernel(I64(I32S, I32S))
+@kernel(I64(I32S, I32S), bare=True)
 def count_children(parent, child_start):  # type: ignore[no-untyped-def]
     """Make `child_start` (int32[rows + 1], zeroed) of `parent`; return how many rows have one, or -1 at a bad one."""
     rows = parent.size
@@ -41,7 +42,7 @@ def count_children(parent, child_start):  # type: ignore[no-untyped-def]
     return np.int64(child_start[rows])
 
 
-@kernel(types.void(I32S, I32S, I32S))
+@kernel(types.void(I32S, I32S, I32S), bare=True)
 def fill_children(parent, child_start, children):  # type: ignore[no-untyped-def]
     """Put each row that has a parent into `children`, in row order. `child_start` is moved and moved back."""
     for row in range(parent.size):
@@ -55,19 +56,22 @@ def fill_children(parent, child_start, children):  # type: ignore[no-untyped-def
         child_start[0] = np.int32(0)
 
 
-@inner
+@bare
 def _compare(names, name_start, left, right):  # type: ignore[no-untyped-def]
     """Return below, at or above 0 as the name of row `left` sorts before, with or after that of `right`."""
     a, a_end = name_start[left], name_start[left + 1]
     b, b_end = name_start[right], name_start[right + 1]
-    for i in range(min(a_end - a, b_end - b)):
+    common, i = min(a_end - a, b_end - b), np.int64(0)
+    while i + 8 <= common and load_u64(names, a + i) == load_u64(names, b + i):  # siblings share long prefixes
+        i += 8
+    for i in range(i, common):
         difference = np.int64(names[a + i]) - np.int64(names[b + i])
         if difference != 0:
             return difference
     return (a_end - a) - (b_end - b)
 
 
-@inner
+@bare
 def _sift(names, name_start, children, first, root, count):  # type: ignore[no-untyped-def]
     at = root
     while 2 * at + 1 < count:
@@ -80,7 +84,7 @@ def _sift(names, name_start, children, first, root, count):  # type: ignore[no-u
         at = child
 
 
-@inner
+@bare
 def _sort(names, name_start, children, first, last):  # type: ignore[no-untyped-def]
     """Sort children[first:last] by name: heap sort, which no input makes slow and which needs no memory."""
     count = last - first
@@ -91,7 +95,7 @@ def _sort(names, name_start, children, first, last):  # type: ignore[no-untyped-
         _sift(names, name_start, children, first, 0, end)
 
 
-@kernel(types.void(HEAP, I64S, I32S, I32S, I64, I64, I64S, I64S))
+@kernel(types.void(HEAP, I64S, I32S, I32S, I64, I64, I64S, I64S), bare=True)
 def order_children(names, name_start, child_start, children, start, end, duplicates, totals):  # type: ignore[no-untyped-def]
     """Bring the children of rows [start, end) into name order.
 
@@ -119,7 +123,7 @@ def order_children(names, name_start, child_start, children, start, end, duplica
                 totals[1] += 1
 
 
-@kernel(I64(I32S, I32S, U16S, I64, I32S))
+@kernel(I64(I32S, I32S, U16S, I64, I32S), bare=True)
 def count_reached(child_start, children, flags, root, queue):  # type: ignore[no-untyped-def]
     """Return how many rows the root reaches, itself among them; -1 where `queue` is too short.
 
@@ -141,7 +145,7 @@ def count_reached(child_start, children, flags, root, queue):  # type: ignore[no
     return reached
 
 
-@kernel(types.void(I32S, I32S))
+@kernel(types.void(I32S, I32S), bare=True)
 def find_tops(parent, top):  # type: ignore[no-untyped-def]
     """Set top[row] to the row where going up from `row` ends, or to -1 where it never ends (a cycle).
 
@@ -163,7 +167,7 @@ def find_tops(parent, top):  # type: ignore[no-untyped-def]
             at = np.int64(parent[at])
 
 
-@kernel(types.void(INODE_COLUMNS, BLOCK_COLUMNS, I64S))
+@kernel(types.void(INODE_COLUMNS, BLOCK_COLUMNS, I64S), bare=True)
 def sum_sizes(inodes, blocks, sizes):  # type: ignore[no-untyped-def]
     """Set sizes[row] to the sum of the row's block lengths."""
     for row in range(sizes.size):

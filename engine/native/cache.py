@@ -30,6 +30,7 @@ _IMPORT = re.compile(r"^\s*(?:from\s+(engine[\w.]*)\s+import\s+(\([^)]*\)|[^\n]*
 _private: list[tempfile.TemporaryDirectory[str]] = []  # kept alive until the process ends
 
 
+@functools.cache  # a file has many kernels, and what they are made from was read when it was imported
 def kernel_folder(source: Path) -> Path | None:
     """Return the folder for the compiled kernels of `source`, which can be written, or None where none can."""
     root = kernel_root()
@@ -78,7 +79,12 @@ def source_closure(source: Path) -> frozenset[Path]:
     return frozenset(seen)
 
 
-def _imported(path: Path) -> Iterator[Path]:
+@functools.cache
+def _imported(path: Path) -> tuple[Path, ...]:
+    return tuple(_find_imported(path))
+
+
+def _find_imported(path: Path) -> Iterator[Path]:
     for match in _IMPORT.finditer(path.read_text(encoding="utf-8")):
         package, names, plain = match.groups()
         module = package or plain

@@ -31,15 +31,22 @@ i64_array = types.Array(types.int64, 1, "C")
 i64_matrix = types.Array(types.int64, 2, "C")
 u8_matrix = types.Array(types.uint8, 2, "C")
 
+# Without numba's runtime a kernel cannot make arrays, carray's views included, and counts no references to them. Those
+# counts are atomic, and stay in loops that can end in several ways: they took four fifths of reading an image.
+_BARE = {"_nrt": False}
+
 _declared: list[tuple[Any, Any]] = []
 _compiling = threading.Lock()  # guards the compile loop; held for seconds, never while a kernel runs
 
 
-def kernel(*signatures: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Declare an entry kernel with every signature it will be called with."""
+def kernel(*signatures: Any, bare: bool = False) -> Callable[[Callable[..., Any]], Any]:
+    """Declare an entry kernel with every signature it will be called with.
+
+    bare: without numba's runtime, for loops over arrays that make none; what it calls is `bare` or `inlined` too.
+    """
 
     def declare(function: Callable[..., Any]) -> Any:
-        dispatcher = inner(function)
+        dispatcher = _declare(function, **(_BARE if bare else {}))
         _declared.extend((dispatcher, signature) for signature in signatures)
         return dispatcher
 
@@ -48,14 +55,28 @@ def kernel(*signatures: Any) -> Callable[[Callable[..., Any]], Any]:
 
 def inner(function: Callable[..., Any]) -> Any:
     """Declare a function that kernels call."""
+    return _declare(function)
+
+
+def bare(function: Callable[..., Any]) -> Any:
+    """Declare a function that bare kernels call: it makes no array."""
+    return _declare(function, **_BARE)
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """Declare a small bare function that becomes part of every kernel that calls it, whatever LLVM estimates."""
+    return _declare(function, forceinline=True, **_BARE)
+
+
+def _declare(function: Callable[..., Any], **options: bool) -> Any:
     with _compiling:  # the cache folder is a global of numba's, read when the dispatcher is made
         folder = kernel_folder(Path(function.__code__.co_filename))
         if folder is None:
-            return numba.njit(nogil=True)(function)
+            return numba.njit(nogil=True, **options)(function)
         before = config.CACHE_DIR
         config.CACHE_DIR = str(folder)
         try:
-            return numba.njit(nogil=True, cache=True)(function)
+            return numba.njit(nogil=True, cache=True, **options)(function)
         finally:
             config.CACHE_DIR = before
 

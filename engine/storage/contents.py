@@ -24,17 +24,20 @@ _PIECE = 4 * MIB
 _ZEROS = bytes(1 * MIB)
 
 
-def read_file(path: Path, *, limit: int, from_disk: bool = False) -> npt.NDArray[np.uint8]:
+def read_file(
+    path: Path, *, limit: int, from_disk: bool = False, into: npt.NDArray[np.uint8] | None = None
+) -> npt.NDArray[np.uint8]:
     """Return the first `limit` bytes of a regular file, fewer where it is shorter; the array is the caller's.
 
-    from_disk: ask the kernel to forget its clean pages first. After a failed sync they may hold bytes that the
-    disk does not. Raises FileTrouble, also for what is no regular file.
+    into: memory to read into where it is large enough, which saves faulting in new pages: most of the time a large
+    read takes. from_disk: ask the kernel to forget its clean pages first; after a failed sync they may hold bytes
+    that the disk does not. Raises FileTrouble, also for what is no regular file.
     """
     with opened(path, os.O_RDONLY, "read") as descriptor:
         size = min(os.fstat(descriptor).st_size, limit)
         if from_disk:
             os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-        content = np.empty(size, np.uint8)
+        content = into[:size] if into is not None and into.size >= size else np.empty(size, np.uint8)
         view = memoryview(content.data)
         done = 0
         while done < size:
@@ -54,11 +57,15 @@ def file_size(path: Path) -> int:
 def write_zeros(descriptor: int, start: int, end: int, write: PositionedWrite = os.pwrite) -> None:
     """Write zeros to [start, end), for real: space that is only reserved makes each later sync write the journal too.
 
-    May raise OSError: for use inside `opened`.
+    Synced piece by piece: a log commits on the same disk meanwhile and would wait behind all of them at once. May
+    raise OSError: for use inside `opened`.
     """
-    at = start
+    at = synced = start
     while at < end:
         at += write(descriptor, _ZEROS[: end - at], at)
+        if at - synced >= _PIECE:
+            os.fdatasync(descriptor)
+            synced = at
 
 
 def zero_to_end(path: Path, start: int, size: int) -> None:

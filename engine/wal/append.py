@@ -7,6 +7,7 @@ import numpy as np
 from engine.native.crc32c import crc_update_u64
 from engine.native.kernel import inner
 from engine.native.locks import broadcast, wait
+from engine.storage.device import NO_SYNC
 from engine.wal.record import DATA, put_record, record_bytes
 from engine.wal.state import CLOSED, WAIT_SLOTS
 
@@ -34,13 +35,15 @@ def refusal(log):  # type: ignore[no-untyped-def]
 
 
 @inner
-def append(log, buffers, payload, payload_state):  # type: ignore[no-untyped-def]
+def append(log, device, buffers, payload, payload_state):  # type: ignore[no-untyped-def]
     """Copy one record into the filling buffer; return its txid. log.mutex is held and `has_space` was true.
 
     buffers: uint8[2, buffer_bytes]. payload_state: the checksum's state after the payload, computed before the lock.
     """
     txid = log.appended + 1
-    size, crc = put_record(buffers[log.side], log.used, DATA, txid, txid - log.durable, payload, payload_state)
+    # What nobody synced may not vouch for itself: recovery would take its loss for damage.
+    durable = log.durable if device.sync_mode != NO_SYNC else np.int64(0)
+    size, crc = put_record(buffers[log.side], log.used, DATA, txid, txid - durable, payload, payload_state)
     log.used += size
     log.chain = np.int64(crc_update_u64(np.uint32(log.chain), np.uint64(crc)))
     log.appended = txid

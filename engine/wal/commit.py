@@ -10,7 +10,7 @@ import numpy as np
 from numba import carray, types
 
 from engine.native.clock import monotonic_ns
-from engine.native.kernel import i64_array, inner, kernel, u8_array, u8_matrix, u8_readonly
+from engine.native.kernel import i64_array, inner, kernel, u8_matrix, u8_readonly
 from engine.native.locks import lock, signal, unlock
 from engine.native.memory import bytes_at, record_at
 from engine.storage.device import DEVICE
@@ -39,7 +39,7 @@ def commit(log, device, buffers, meter, stamps, payload, began, durable):  # typ
         unlock(log, "mutex")
         return code
     batch = log.filling
-    txid = append(log, buffers, payload, payload_state)
+    txid = append(log, device, buffers, payload, payload_state)
     if durable == 0:
         if log.model == PIPELINE:
             signal(log, "work")
@@ -105,7 +105,7 @@ HANDLE_CELLS = 5
 _log_at, _device_at, _meter_at = record_at(LOG), record_at(DEVICE), record_at(METER)
 
 
-@kernel(types.int64(i64_array, u8_readonly, types.int64), types.int64(i64_array, u8_array, types.int64))
+@kernel(types.int64(i64_array, u8_readonly, types.int64))
 def commit_from_python(handle, payload, durable):  # type: ignore[no-untyped-def]
     """Commit one record for the Python thread that owns the handle's meter row; the caller has checked the size."""
     log, device = _log_at(np.uint64(handle[H_LOG])), _device_at(np.uint64(handle[H_DEVICE]))

@@ -5,11 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
-from engine.native.clock import monotonic_ns
+from engine.native.atomics import load
+from engine.native.clock import monotonic_ns, sleep_until
 from engine.native.kernel import i64_array, kernel, u8_readonly
 from engine.native.locks import broadcast, lock, unlock, wait_until
 from engine.wal.state import LOG
-from engine.wal.stop import poison, wake_everyone
+from engine.wal.stop import wake_everyone
+
+_GLANCE_NS = 100_000
 
 
 @kernel(types.void(LOG, types.int64, types.int64, types.int64, u8_readonly, types.int64))
@@ -73,12 +76,17 @@ def stop_threads(log, stop):  # type: ignore[no-untyped-def]
     unlock(log, "mutex")
 
 
-@kernel(types.void(LOG, types.int64, types.int64))
-def poison_from_python(log, error, site):  # type: ignore[no-untyped-def]
-    """Stop the log for an error that Python met."""
-    lock(log, "mutex")
-    poison(log, error, site)
-    unlock(log, "mutex")
+@kernel(types.int64(LOG, types.int64))
+def wait_for_callers(log, patience_ns):  # type: ignore[no-untyped-def]
+    """Wait until nobody is inside commit; return whether that came true (0 or 1). Commits are refused already.
+
+    Whoever closes descriptors needs it: a handler of models handler and handler-recheck may still be in a sync that
+    others have made needless.
+    """
+    deadline = monotonic_ns() + patience_ns
+    while load(log, "waiting") > 0 and monotonic_ns() < deadline:
+        sleep_until(monotonic_ns() + _GLANCE_NS)
+    return np.int64(load(log, "waiting") == 0)
 
 
 @kernel(types.void(LOG, types.int64, types.int64))
@@ -102,6 +110,7 @@ def ask_for_roll(log):  # type: ignore[no-untyped-def]
     unlock(log, "mutex")
 
 
+_LOOKS = 1000  # a roll changes a few fields: whoever looks again sees them whole
 WATERMARKS = (
     "durable",
     "flushed",
@@ -123,12 +132,23 @@ WATERMARKS = (
 
 @kernel(types.void(LOG, i64_array))
 def read_watermarks(log, out):  # type: ignore[no-untyped-def]
-    """Copy WATERMARKS to int64[len(WATERMARKS)], all of one instant."""
-    lock(log, "mutex")
-    out[0], out[1], out[2], out[3] = log.durable, log.flushed, log.written, log.appended
-    out[4], out[5], out[6], out[7] = log.waiting, log.used, log.poison, log.poison_site
-    out[8], out[9], out[10], out[11] = log.segment, log.segment_used, log.segment_first, log.previous_used
-    out[12] = log.rolls
-    out[13] = log.next_segment if log.next_descriptor >= 0 else 0
-    out[14] = log.prepare_error
-    unlock(log, "mutex")
+    """Copy WATERMARKS to int64[len(WATERMARKS)] without the lock: two hundred handlers would keep a watcher waiting.
+
+    The lower watermark is read before the higher, so durable <= flushed <= written <= appended holds in the copy; the
+    fields that a roll changes are of one segment.
+    """
+    out[0] = load(log, "durable")
+    out[1] = max(load(log, "flushed"), out[0])
+    out[2] = max(load(log, "written"), out[1])
+    out[3] = max(load(log, "appended"), out[2])
+    out[4], out[5] = load(log, "waiting"), load(log, "used")
+    out[6], out[7] = load(log, "poison"), load(log, "poison_site")
+    for _ in range(_LOOKS):
+        version = load(log, "roll_version")
+        out[8], out[9] = load(log, "segment"), load(log, "segment_used")
+        out[10], out[11] = load(log, "segment_first"), load(log, "previous_used")
+        out[12] = load(log, "rolls")
+        if version % 2 == 0 and version == load(log, "roll_version"):
+            break
+    out[13] = load(log, "next_segment") if load(log, "next_descriptor") >= 0 else 0
+    out[14] = load(log, "prepare_error")

@@ -14,6 +14,7 @@ from engine.wal.preview import preview
 from engine.wal.record import HEADER_SIZE, RecordKind
 from engine.wal.segment import SegmentHeader
 from engine.wal.walk import LogWalk, Piece
+from engine.wal.wording import counted
 
 COLUMNS = "     offset        txid  kind      bytes  not durable  crc       payload"
 
@@ -36,7 +37,7 @@ def dump_log(folder: Path, *, start_txid: int = 1, limit: int | None = None) -> 
             yield COLUMNS
         for line in _record_lines(piece, start_txid):
             if limit is not None and shown >= limit:
-                yield f"# {limit:,} records shown; the log goes on"
+                yield f"# {counted(limit, 'record')} shown; the log goes on"
                 return
             yield line
             shown += 1
@@ -76,5 +77,6 @@ def _ending(contents: LogContents) -> Iterator[str]:
     elif contents.records == 0:
         yield f"# end: no record; txid {contents.first_txid:,} comes next"
     else:
+        held = f"txid {contents.first_txid:,} to {contents.last_txid:,}"
         how = ", closed cleanly" if contents.is_sealed and torn is None else ""
-        yield f"# end: {contents.records:,} records, txid {contents.first_txid:,} to {contents.last_txid:,}{how}"
+        yield f"# end: {counted(contents.records, 'record')}, {held}{how}"

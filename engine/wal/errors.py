@@ -7,6 +7,7 @@ NotALog             the folder holds something else, or nothing
 UnsupportedVersion  a segment of a newer tidegauge
 RecordTooLarge      a payload that no record, or no segment of this log, can hold
 LogClosed           the log was closed
+LogBusy             the disk hangs: commits in progress do not end
 """
 
 from __future__ import annotations
@@ -73,6 +74,14 @@ class LogClosed(TidegaugeError):
 
     def __init__(self, path: Path) -> None:
         super().__init__(f"{printable(str(path))}: this log is closed")
+        self.path = path
+
+
+class LogBusy(TidegaugeError):
+    """Commits or threads of this log did not end in time: the disk hangs."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"{printable(str(path))}: commits in progress do not end; the disk seems to hang")
         self.path = path
 
 

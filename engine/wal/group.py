@@ -21,7 +21,7 @@ from __future__ import annotations
 from engine.native.atomics import load
 from engine.native.clock import monotonic_ns
 from engine.native.kernel import inner
-from engine.native.locks import broadcast_at, lock, sched_yield, signal_at, unlock, wait_at
+from engine.native.locks import broadcast, broadcast_at, lock, sched_yield, signal_at, unlock, wait_at
 from engine.storage.device import DSYNC, sync_file
 from engine.wal.append import take_batch, wait_slot
 from engine.wal.meter import note_group, note_sync
@@ -71,10 +71,12 @@ def lead(log, device, buffers, meter):  # type: ignore[no-untyped-def]
         stamp_sync(log, batch, before, write_ended, sync_ended)
         log.written = log.flushed = log.durable = last
     log.recent_sync_ns = sync_ended - write_began
-    log.expected = last - before + log.appended - last
+    log.expected = log.appended - before
     log.leading = 0
     broadcast_at(log, "done", wait_slot(batch))
     signal_at(log, "done", wait_slot(batch + 1))  # one of the next group leads it
+    if log.space_waiters > 0:
+        broadcast(log, "space")  # a next group that nobody waits for is led by one who needs its room
 
 
 @inner

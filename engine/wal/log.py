@@ -18,10 +18,11 @@ from types import TracebackType
 import numpy as np
 import numpy.typing as npt
 
+from engine.errors import FileTrouble
 from engine.measure.clock import Clock, SystemClock
 from engine.native.kernel import compile_all
 from engine.storage import device as devices
-from engine.storage.contents import positioned_write
+from engine.storage.contents import positioned_write, sync_contents
 from engine.storage.descriptors import close_descriptor
 from engine.storage.device import DeviceSpec
 from engine.storage.faults import Fault, FaultTable, arm
@@ -29,13 +30,12 @@ from engine.storage.folders import FolderLock
 from engine.units import MIB, Bytes, Nanoseconds, Txid
 from engine.wal import commit as commits
 from engine.wal import control
-from engine.wal.errors import LogClosed, LogPoisoned, RecordTooLarge
+from engine.wal.errors import LogBusy, LogClosed, LogPoisoned, RecordTooLarge
 from engine.wal.meter_rows import MeterRows
 from engine.wal.models import ModelThreads, WriteModel, parse_model
 from engine.wal.opening import (
     CLOSER_ROW,
     MAX_CALLERS,
-    METER_ROWS,
     MODEL_ROW,
     SharedState,
     claim,
@@ -45,11 +45,12 @@ from engine.wal.opening import (
 from engine.wal.preparer import ClosedSegment, SegmentPreparer
 from engine.wal.recovery import prepare_for_writing, recover
 from engine.wal.seal import seal
-from engine.wal.segment import check_segment_size
+from engine.wal.segment import check_segment_size, segment_name
 from engine.wal.state import CLOSED, METER_DTYPE, METER_TOTALS
 
 DEFAULT_SEGMENT_SIZE = Bytes(64 * MIB)
 SLOW_SYNC_NS = Nanoseconds(100_000_000)  # as hbase.regionserver.wal.slowsync.ms
+_CALLERS_PATIENCE_NS = 10_000_000_000  # a hung disk keeps its callers; nothing of theirs is closed then
 
 
 class Log:
@@ -118,13 +119,13 @@ class Log:
         preparer.start()
         return cls(folder, lock, shared, preparer, model=write_model, device=spec, sync=mode)
 
-    def commit(self, payload: bytes | npt.NDArray[np.uint8], *, durable: bool = True) -> Txid:
+    def commit(self, payload: bytes | bytearray | memoryview, *, durable: bool = True) -> Txid:
         """Commit one record; return its txid once it is durable.
 
         durable=False returns once it is appended: it is lost in a crash unless a later durable commit returned.
         Raises RecordTooLarge, LogClosed, or LogPoisoned: then this record was not acknowledged and never will be.
         """
-        view = np.frombuffer(payload, np.uint8) if isinstance(payload, bytes) else payload
+        view = np.frombuffer(payload if isinstance(payload, bytes) else bytes(payload), np.uint8)
         if view.size > self.max_payload:
             raise RecordTooLarge(size=view.size, limit=self.max_payload)
         try:
@@ -148,16 +149,21 @@ class Log:
     def reconfigure(self, *, model: str | None = None, device: str | None = None, sync: str | None = None) -> None:
         """Continue on a new segment with another model, device or sync mode; meters restart from zero.
 
-        Commits in progress end first; those that arrive meanwhile get LogClosed. Raises BadValue, LogPoisoned.
+        Commits in progress end first; those that arrive meanwhile get LogClosed. Raises BadValue, LogPoisoned,
+        LogClosed, LogBusy where a hung disk keeps a commit.
         """
         write_model = parse_model(model) if model else self.model
         spec = devices.parse_device(device) if device else self.device
         mode = devices.parse_sync(sync) if sync else self.sync
         with self._admin:
+            if self._is_closed:
+                raise LogClosed(self.folder)
             state = self.shared.log[0]
             control.refuse_commits(state, 1)
             self._drain()
-            self._threads.stop()
+            if not control.wait_for_callers(state, _CALLERS_PATIENCE_NS) or not self._threads.stop():
+                raise LogBusy(self.folder)
+            self._sync_unsynced()
             devices.configure(self.shared.device, spec, mode)
             self.model, self.device, self.sync = write_model, spec, mode
             self.reset_meters()
@@ -179,17 +185,18 @@ class Log:
             control.refuse_commits(state, 1)
             try:
                 self._drain()
+                self._sync_unsynced()
                 failed = False
-            except LogPoisoned:
-                failed = True
-            ended = self._threads.stop()
+            except (LogPoisoned, FileTrouble):
+                failed = True  # unsealed: recovery then looks at the end with more care
+            idle = bool(control.wait_for_callers(state, _CALLERS_PATIENCE_NS))
+            ended = self._threads.stop() and idle
             self._preparer.stop()
             if not failed and ended and int(state["appended"]) > 0:
                 seal(state, shared.device[0], shared.buffers, shared.meters, CLOSER_ROW)
-            for descriptor in (*map(int, shared.meters["descriptor"]), int(state["descriptor"]), int(state["folder"])):
-                close_descriptor(descriptor)
-            shared.meters["descriptor"] = -1
-            self._lock.release()
+            if ended:  # else a hung disk still has our writes, and nobody else may open the log
+                self._close_descriptors()
+                self._lock.release()
 
     def __enter__(self) -> Log:
         return self
@@ -207,12 +214,15 @@ class Log:
 
     def meter_totals(self) -> dict[str, npt.NDArray[np.int64]]:
         """Return each meter summed over all threads (maxima: the largest), since the last reset."""
-        used = [*range(self._rows.high_water), *range(MODEL_ROW, METER_ROWS)]
-        rows = self.shared.meters[used]
-        return {
-            name: np.max(rows[name], axis=0) if name.endswith("_max_ns") else np.sum(rows[name], axis=0)
-            for name in METER_TOTALS
-        }
+        meters = self.shared.meters
+        parts = (meters[: self._rows.high_water], meters[MODEL_ROW:])
+        totals = {}
+        for name in METER_TOTALS:
+            if name.endswith("_max_ns"):
+                totals[name] = np.max([part[name].max(initial=0) for part in parts])
+            else:
+                totals[name] = parts[0][name].sum(axis=0) + parts[1][name].sum(axis=0)
+        return totals
 
     def closed_segments(self) -> tuple[ClosedSegment, ...]:
         """Return the segments that were rolled away and are still there, oldest first."""
@@ -260,6 +270,19 @@ class Log:
         code = int(commits.drain(shared.log[0], shared.device[0], shared.buffers, shared.meters, CLOSER_ROW))
         if code < 0:
             raise LogPoisoned(-code, path=self.folder)
+
+    def _sync_unsynced(self) -> None:
+        """Make durable what sync mode none left to the operating system: a seal, or another mode, vouches for it."""
+        if self.sync == "none":
+            for segment in self.closed_segments():
+                sync_contents(segment.path)
+            sync_contents(self.folder / segment_name(self.watermarks()["segment"]))
+
+    def _close_descriptors(self) -> None:
+        state, meters = self.shared.log[0], self.shared.meters
+        for descriptor in (*map(int, meters["descriptor"]), int(state["descriptor"]), int(state["folder"])):
+            close_descriptor(descriptor)
+        meters["descriptor"] = -1
 
     def _start_threads(self) -> ModelThreads:
         shared = self.shared

@@ -155,9 +155,8 @@ class SegmentPreparer:
             passed = [segment for segment in self._closed if segment.last_txid <= self._checkpoint]
             surplus = passed[: max(len(passed) - _SPARE_SEGMENTS, 0)]
             self._closed = self._closed[len(surplus) :]
-        for segment in surplus:  # oldest first: no gap, whenever this stops
+        for segment in surplus:  # oldest first, each for good before the next: no gap, whenever this stops
             remove_file(segment.path)
-        if surplus:
             sync_folder(self._folder)
 
     def _watch(self) -> dict[str, int]:

@@ -18,6 +18,7 @@ from engine.wal.lost import Lost, what_follows
 from engine.wal.recovery import prepare_for_writing
 from engine.wal.segment import HEADER_BLOCK, segment_number
 from engine.wal.walk import LogWalk
+from engine.wal.wording import counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +46,7 @@ class Repair:
             lines.append("nothing to repair")
         contents = self.contents
         held = f", txid {contents.first_txid:,} to {contents.last_txid:,}" if contents.records else ""
-        lines.append(f"{printable(str(contents.folder))}: {contents.records:,} records{held}")
+        lines.append(f"{printable(str(contents.folder))}: {counted(contents.records, 'record')}{held}")
         return "\n".join(lines)
 
 

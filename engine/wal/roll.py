@@ -10,7 +10,7 @@ import errno
 import numpy as np
 
 from engine.native import files
-from engine.native.atomics import load
+from engine.native.atomics import add, load
 from engine.native.clock import monotonic_ns
 from engine.native.kernel import inner
 from engine.native.locks import broadcast, lock, unlock, wait_until
@@ -74,14 +74,14 @@ def _roll(log, device, meter):  # type: ignore[no-untyped-def]
         broadcast(log, "flushed_news")  # the notifier moves durable and wakes the handlers
     else:
         log.durable = max(log.durable, log.flushed)
-    error = _take_prepared(log)
-    if error == 0:
-        log.segment_first, log.previous_used = first_txid, log.segment_used
+    old = log.descriptor
+    error = _take_prepared(log, first_txid)
     unlock(log, "mutex")
     if device.sync_mode < DSYNC:
         note_group(meter, gained)
     if error != 0:
         return error, AT_ROLL
+    files.close(old)
     put_segment_header(
         log.header,
         log.log_id,
@@ -100,7 +100,7 @@ def _roll(log, device, meter):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _take_prepared(log):  # type: ignore[no-untyped-def]
+def _take_prepared(log, first_txid):  # type: ignore[no-untyped-def]
     """Switch to the prepared segment, waiting for it if need be; return 0 or an errno. log.mutex is held."""
     deadline = monotonic_ns() + _PREPARE_PATIENCE_NS
     while log.next_descriptor < 0:
@@ -108,12 +108,14 @@ def _take_prepared(log):  # type: ignore[no-untyped-def]
             return log.prepare_error
         if wait_until(log, "segment_offered", "mutex", deadline) == _ETIMEDOUT:
             return np.int64(_ETIMEDOUT)
-    files.close(log.descriptor)
+    add(log, "roll_version", 1)  # odd: watchers, who take no lock, read again
     log.descriptor, log.next_descriptor = log.next_descriptor, np.int64(-1)
     log.segment, log.created_ns, log.segment_size = log.next_segment, log.next_created_ns, log.next_size
     for k in range(log.segment_name.size):
         log.segment_name[k] = log.next_name[k]
+    log.segment_first, log.previous_used = first_txid, log.segment_used
     log.roll_asked = 0
     log.rolls += 1
+    add(log, "roll_version", 1)
     broadcast(log, "segment_taken")
     return np.int64(0)

@@ -95,6 +95,7 @@ LOG_DTYPE = record_type(
         ("roll_records", "i8"),  # roll after that many; 0: by size alone
         ("roll_asked", "i8"),
         ("rolls", "i8"),
+        ("roll_version", "i8"),  # odd while segment, segment_first and previous_used change
         # The prepared segment, offered by the preparing thread; -1 while there is none.
         ("next_descriptor", "i8"),
         ("next_segment", "i8"),

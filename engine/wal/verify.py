@@ -14,8 +14,9 @@ from engine.wal.errors import LogDamaged
 from engine.wal.listing import refuse_unused
 from engine.wal.lost import Lost, what_follows
 from engine.wal.walk import LogWalk
+from engine.wal.wording import counted
 
-_TRIES = 5  # a writer may recycle a segment between our listing it and reading it
+_TRIES = 100  # on a log whose segments go while we read them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +50,8 @@ class Verdict:
         used = sum(segment.used for segment in self.segments)
         held = f"txid {self.first_txid:,} to {self.last_txid:,}" if self.records else "no txid"
         lines = [
-            f"{printable(str(self.folder))}: {_counted(len(self.segments), 'segment')}, "
-            f"{_counted(self.records, 'record')}, {held}, {format_size(used)} used"
+            f"{printable(str(self.folder))}: {counted(len(self.segments), 'segment')}, "
+            f"{counted(self.records, 'record')}, {held}, {format_size(used)} used"
         ]
         lines += [_segment_text(segment) for segment in self.segments]
         lines += [f"  {path.name}  prepared, not used yet" for path in self.prepared]
@@ -116,14 +117,22 @@ class Verdict:
 def verify_log(folder: Path) -> Verdict:
     """Read every record of a log. Raises NotALog, UnsupportedVersion, FileTrouble; damage is in the verdict."""
     refuse_unused(folder)
-    in_use = is_locked(folder)
-    for _ in range(_TRIES - 1):
+    if not is_locked(folder):
+        return _verify(folder, in_use=False)
+    # Between our listing the folder and reading it the writer may have recycled a segment, which looks like a missing
+    # one. What is still missing at a second look is.
+    last: str | None = None
+    for _ in range(_TRIES):
         try:
-            return _verify(folder, in_use=in_use)
+            verdict = _verify(folder, in_use=True)
         except FileTrouble as trouble:
-            if not in_use or trouble.errno != errno.ENOENT:
+            if trouble.errno != errno.ENOENT:
                 raise
-    return _verify(folder, in_use=in_use)
+            continue
+        if verdict.damage is None or str(verdict.damage) == last:
+            return verdict
+        last = str(verdict.damage)
+    return _verify(folder, in_use=True)
 
 
 def _verify(folder: Path, *, in_use: bool) -> Verdict:
@@ -171,7 +180,3 @@ def _of_damage(walk: LogWalk, damage: LogDamaged, *, in_use: bool) -> Verdict:
 def _segment_text(segment: Segment) -> str:
     held = f"txid {segment.header.first_txid:,} to {segment.last_txid:,}" if segment.records else "no record yet"
     return f"  {segment.path.name}  {held}, {segment.used:,} of {segment.header.segment_size:,} bytes"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

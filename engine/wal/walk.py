@@ -32,6 +32,7 @@ from engine.wal.record import ALIGN, BAD_KIND, DATA, HEADER_SIZE, LOG_ID_BYTES, 
 from engine.wal.scan import AT_END, OUT_OF_ORDER, STALE, WHY, RecordScan, is_recycled, later_records, proof_of_damage
 from engine.wal.segment import (
     HEADER_BLOCK,
+    MAGIC,
     MAX_SEGMENT_SIZE,
     MIN_SEGMENT_SIZE,
     VERSION,
@@ -46,7 +47,10 @@ _FRAMES_LOOKED_AT = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Some records of one segment: rows of scan.ROW_DTYPE, whose payloads lie in `view`."""
+    """Some records of one segment: rows of scan.ROW_DTYPE, whose payloads lie in `view`.
+
+    Good until the next piece is asked for: the walk reads each segment into the memory of the one before.
+    """
 
     path: Path
     header: SegmentHeader
@@ -56,10 +60,11 @@ class Piece:
     def records(self) -> Iterator[tuple[Txid, bytes]]:
         """Yield txid and payload of each DATA record."""
         columns = (self.rows[name].tolist() for name in ("kind", "txid", "offset", "length"))
+        content = memoryview(self.view.data)  # slices faster than an array does
         for kind, txid, offset, length in zip(*columns, strict=True):
             if kind == DATA:
                 start = offset + HEADER_SIZE
-                yield Txid(txid), self.view[start : start + length].tobytes()
+                yield Txid(txid), bytes(content[start : start + length])
 
 
 class LogWalk:
@@ -73,6 +78,7 @@ class LogWalk:
         self.folder, self._start, self._up_to, self._from_disk = folder, start_txid, up_to, from_disk
         self._segments: list[Segment] = []
         self._contents: LogContents | None = None
+        self._memory: npt.NDArray[np.uint8] | None = None  # of the largest segment so far
         self.first_txid = Txid(1)  # the oldest txid of the walk
         self.reached = Txid(0)  # the newest txid read, first_txid - 1 before there is one
 
@@ -93,25 +99,28 @@ class LogWalk:
         # 1. The files. Prepared segments follow the last one whose header block is not zero.
         listing = list_log(self.folder)
         blocks = [read_block(number, path) for number, path in listing.segments]
+        _check_versions(blocks)
         in_use = max((k for k, block in enumerate(blocks) if block.header or block.bad), default=-1) + 1
         used, prepared = blocks[:in_use], blocks[in_use:]
         cut_short = used.pop() if used and used[-1].header is None else None
-        _check_no_gap(blocks, used)
-        _check_headers(used)
-        # 2. Their records, each segment against the header of the next.
-        torn, dirty = None, False
         first = self._first_wanted(used)
-        if used:
-            self.first_txid = _header(used[first]).first_txid
-            self.reached = Txid(self.first_txid - 1)
+        # 2. Their records, each segment against the header of the next. What is wrong with a segment is raised when
+        # its turn comes, so that everything before it has been read.
+        torn, dirty = None, False
         for k in range(first, len(used)):
-            _check_follows(used[k], self._segments[-1] if k > first else None)
+            if k == first:
+                self._begin(blocks, used, first)
+            else:
+                _check_follows(used[k], self._segments[-1])
             if k < len(used) - 1:
-                yield from self._inner_segment(used[k], used[k + 1])
+                yield from self._inner_segment(used[k], used[k + 1], _fault(blocks, used, k + 1))
             else:
                 torn, dirty = yield from self._last_segment(used[k])
             if self._up_to is not None and self._segments[-1].last_txid >= self._up_to:
                 return
+        for k in range(len(used), len(blocks)):
+            if (fault := _fault(blocks, used, k)) is not None:
+                raise fault
         # 3. A header that was being written, and segments whose header never got to the disk.
         unsafe: tuple[Path, ...] = ()
         if cut_short is None:
@@ -141,19 +150,27 @@ class LogWalk:
         starts = [k for k, block in enumerate(used) if block.header and block.header.first_txid <= self._start]
         return starts[-1] if starts else 0
 
-    def _inner_segment(self, block: Block, following: Block) -> Iterator[Piece]:
-        """Yield the records of a segment that must end where the next header says."""
-        header, after = _header(block), _header(following)
-        end = after.previous_used
-        if not HEADER_BLOCK <= end <= header.segment_size:
-            raise _damaged(following, 56, f"{end:,} bytes used before", f"4,096 to {header.segment_size:,}")
-        if block.size < header.segment_size:
-            raise _damaged(block, block.size, "the end of the file", f"a segment of {header.segment_size:,} bytes")
+    def _begin(self, blocks: list[Block], used: list[Block], first: int) -> None:
+        """Check the segment that the walk begins with, and take its first txid."""
+        if (fault := _fault(blocks, used, first)) is not None:
+            raise fault
+        _check_follows(used[first], None)
+        self.first_txid = _header(used[first]).first_txid
+        self.reached = Txid(self.first_txid - 1)
+
+    def _inner_segment(self, block: Block, following: Block, fault: LogDamaged | None) -> Iterator[Piece]:
+        """Yield the records of a segment that must end where the next header says; then raise that one's fault."""
+        header = _header(block)
         view = self._read(block)
-        scan = _scan(view, header, end)
+        end = header.segment_size if fault is not None else _header(following).previous_used
+        scan = _scan(view, header, min(end, view.size))
         yield from self._pieces(block, header, scan)
+        if fault is not None:
+            raise fault
         if scan.position != end or scan.why != AT_END:
             raise _damaged(block, scan.position, WHY[scan.why], f"txid {scan.expected:,}, which was durable")
+        if block.size < header.segment_size:
+            raise _damaged(block, block.size, "the end of the file", f"a segment of {header.segment_size:,} bytes")
         self._note(block, header, scan)
 
     def _last_segment(self, block: Block) -> Generator[Piece, None, tuple[TornTail | None, bool]]:
@@ -190,7 +207,7 @@ class LogWalk:
         before = self._segments[-1] if self._segments else None
         bad = block.bad
         assert bad is not None  # `pieces` takes a block without header and without fault as prepared
-        if before is None and block.raw[:4].strip(b"\0") not in (b"", b"TIDE"):
+        if before is None and not all(byte in (0, whole) for byte, whole in zip(block.raw, MAGIC, strict=False)):
             raise NotALog(self.folder, found=f"{block.path.name} begins with {bad.found}")
         expected = SegmentHeader(
             log_id=before.header.log_id if before else block.raw[16:32].ljust(LOG_ID_BYTES, b"\0"),
@@ -252,7 +269,10 @@ class LogWalk:
             yield Piece(block.path, header, scan.view, rows)
 
     def _read(self, block: Block) -> npt.NDArray[np.uint8]:
-        return read_file(block.path, limit=MAX_SEGMENT_SIZE, from_disk=self._from_disk)
+        view = read_file(block.path, limit=MAX_SEGMENT_SIZE, from_disk=self._from_disk, into=self._memory)
+        if self._memory is None or self._memory.size < view.size:
+            self._memory = view
+        return view
 
     def _note(self, block: Block, header: SegmentHeader, scan: RecordScan) -> None:
         self._segments.append(
@@ -267,33 +287,44 @@ class LogWalk:
         )
 
 
-def _check_no_gap(blocks: list[Block], used: list[Block]) -> None:
-    """Raise LogDamaged where a number between two segments, or before the first of a log never used, is missing."""
-    for k, block in enumerate(blocks):
-        wanted = blocks[k - 1].number + 1 if k else block.number if used else 1
-        if block.number != wanted:
-            raise LogDamaged(
-                segment=block.path.with_name(segment_name(wanted)),
-                offset=0,
-                found="no such file",
-                allowed=f"segment {wanted:,}, since {block.path.name} is there",
-            )
+def _check_versions(blocks: list[Block]) -> None:
+    """Raise UnsupportedVersion before anything else is said of a log that a later program wrote."""
+    for block in blocks:
+        if block.header is not None and block.header.version != VERSION:
+            raise UnsupportedVersion(block.path, version=block.header.version, supported=VERSION)
 
 
-def _check_headers(used: list[Block]) -> None:
-    """Raise where a header does not decode, is of another version, or of another segment or log."""
-    for block in used:
-        if block.bad is not None:
-            raise _damaged(block, block.bad.offset, block.bad.found, block.bad.allowed)
-        if block.header is None:
-            raise _damaged(block, 0, "zeros", f"a segment header, since {used[-1].path.name} is in use")
-        header = block.header
-        if header.version != VERSION:
-            raise UnsupportedVersion(block.path, version=header.version, supported=VERSION)
-        if header.number != block.number:
-            raise _damaged(block, 32, f"segment number {header.number:,}", f"{block.number:,}, as in its name")
-        if header.log_id != _header(used[0]).log_id:
-            raise _damaged(block, 16, f"log id {header.log_id.hex()}", f"{_header(used[0]).log_id.hex()}")
+def _fault(blocks: list[Block], used: list[Block], k: int) -> LogDamaged | None:
+    """Return what is wrong with blocks[k] beside its neighbours, before its records are looked at; or None.
+
+    used: those of `blocks` that have records, all in front. A number is missing before it, or its header does not
+    decode or belongs elsewhere.
+    """
+    block = blocks[k]
+    wanted = blocks[k - 1].number + 1 if k else block.number if used else 1
+    if block.number != wanted:
+        return LogDamaged(
+            segment=block.path.with_name(segment_name(wanted)),
+            offset=0,
+            found="no such file",
+            allowed=f"segment {wanted:,}, since {block.path.name} is there",
+        )
+    if k >= len(used):
+        return None
+    if block.bad is not None:
+        return _damaged(block, block.bad.offset, block.bad.found, block.bad.allowed)
+    header = block.header
+    if header is None:
+        return _damaged(block, 0, "zeros", f"a segment header, since {used[-1].path.name} is in use")
+    if header.number != block.number:
+        return _damaged(block, 32, f"segment number {header.number:,}", f"{block.number:,}, as in its name")
+    log_id = next(other.header.log_id for other in used if other.header is not None)
+    if header.log_id != log_id:
+        return _damaged(block, 16, f"log id {header.log_id.hex()}", log_id.hex())
+    before = blocks[k - 1].header if k else None
+    if before is not None and not HEADER_BLOCK <= header.previous_used <= before.segment_size:
+        return _damaged(block, 56, f"{header.previous_used:,} bytes used before", f"4,096 to {before.segment_size:,}")
+    return None
 
 
 def _check_follows(block: Block, before: Segment | None) -> None:

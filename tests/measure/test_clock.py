@@ -1,15 +1,12 @@
-"""The clock that Python code is handed is the operating system's, and the fake one keeps its contract."""
+"""The clock that Python code is handed is the operating system's."""
 
 from __future__ import annotations
 
 import threading
 import time
 
-import pytest
-
-from engine.measure.clock import Clock, SystemClock
+from engine.measure.clock import SystemClock
 from engine.units import SECOND
-from tests.fake_clock import FakeClock
 
 
 def test_the_system_clock_reads_the_clocks_of_python() -> None:
@@ -23,9 +20,8 @@ def test_the_system_clock_reads_the_clocks_of_python() -> None:
     assert before[1] <= inside[1] <= after[1]
 
 
-@pytest.mark.parametrize("clock", [SystemClock(), FakeClock()], ids=["system", "fake"])
-def test_a_wait_ends_with_its_event_or_after_its_time(clock: Clock) -> None:
-    event = threading.Event()
+def test_a_wait_ends_with_its_event_or_after_its_time() -> None:
+    clock, event = SystemClock(), threading.Event()
     began = clock.monotonic_ns()
 
     assert clock.wait(event, 0.01) is False

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from engine.measure.phases import Phase, PhaseSnapshot, PhaseTree
-from engine.units import Bytes
-from tests.fake_clock import FakeClock
+from engine.units import SECOND, Bytes
+from tests.fakes.fake_clock import FakeClock
 from tests.waiting import run_threads
 
 
@@ -59,7 +59,7 @@ def test_elapsed_time_runs_while_the_phase_does_and_then_stays(tree: PhaseTree, 
         clock.advance(12)
     clock.advance(1000)
 
-    assert (during, only(tree).elapsed_ns) == (30, 42)
+    assert (during, only(tree).elapsed_ns) == (30 * SECOND, 42 * SECOND)
 
 
 def test_processor_time_is_that_of_the_phase_and_known_at_its_end(tree: PhaseTree, processor: FakeProcessor) -> None:
@@ -113,7 +113,7 @@ def test_a_phase_that_an_exception_leaves_is_failed_with_its_time(tree: PhaseTre
         raise ValueError("damaged")
 
     failed = only(tree)
-    assert (failed.state, failed.elapsed_ns, failed.share_done) == ("failed", 9, 0.4)
+    assert (failed.state, failed.elapsed_ns, failed.share_done) == ("failed", 9 * SECOND, 0.4)
 
 
 def test_a_phase_that_runs_again_goes_on_with_its_totals(tree: PhaseTree, clock: FakeClock) -> None:
@@ -122,7 +122,7 @@ def test_a_phase_that_runs_again_goes_on_with_its_totals(tree: PhaseTree, clock:
             phase.advance(3)
             clock.advance(10)
 
-    assert (only(tree).count, only(tree).elapsed_ns) == (6, 20)
+    assert (only(tree).count, only(tree).elapsed_ns) == (6, 20 * SECOND)
 
 
 def test_a_phase_does_not_run_twice_at_once(tree: PhaseTree) -> None:

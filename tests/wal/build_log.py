@@ -1,4 +1,4 @@
-"""Logs written in plain Python, byte by byte as docs/reference/wal-format.md says: what the kernels' logs are held to."""
+"""Logs written in plain Python, byte by byte as docs/reference/wal-format.md says, without the kernels."""
 
 from __future__ import annotations
 
@@ -80,9 +80,7 @@ class LogBuilder:
     def seal(self) -> LogBuilder:
         """Close the log cleanly."""
         self.sync()
-        self.last.extend(
-            encode_record(RecordKind.SEAL, Txid(self.appended), b"", undurable=0, log_id=self.log_id)
-        )
+        self.last.extend(encode_record(RecordKind.SEAL, Txid(self.appended), b"", undurable=0, log_id=self.log_id))
         return self
 
     def files(self) -> dict[str, bytearray]:

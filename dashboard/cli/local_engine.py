@@ -1,0 +1,102 @@
+"""A local engine from the command line's flags: its folder, kernels and log, and that all of it goes away again."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from dashboard.cli.engine_flags import EngineFlags
+from dashboard.cli.kernels import prepare_kernels
+from dashboard.cli.progress import Progress
+from dashboard.cli.wal_folder import BadFolder, RunFolder, run_folder
+from dashboard.cli.wal_room import require_room
+from engine.errors import TidegaugeError, printable
+from engine.units import MIB
+
+if TYPE_CHECKING:
+    from engine.engine import Engine
+
+SEGMENT_SIZE = 64 * MIB
+_SEGMENTS_IN_USE = 6  # the lane checkpoints as it goes
+_LOOK_SECONDS = 0.02
+
+
+class LogDidNotOpen(TidegaugeError):
+    """The lane could not open its log; the text is the reason."""
+
+
+@contextlib.contextmanager
+def engine_folder(flags: EngineFlags) -> Iterator[RunFolder]:
+    """Yield a folder with room for the engine's log. A log at --path stays afterwards, a temporary one goes.
+
+    Raises UsageError for a folder that cannot be used, DiskTooFull.
+    """
+    try:
+        with run_folder(flags.path, keep=flags.path is not None) as folder:
+            require_room(folder.path, _SEGMENTS_IN_USE * SEGMENT_SIZE)
+            yield folder
+    except BadFolder as error:
+        raise click.UsageError(str(error)) from error
+
+
+def make_engine(flags: EngineFlags, folder: RunFolder) -> Engine:
+    """Return the engine, not started; its kernels should be compiled by now, or its start takes seconds."""
+    from engine.engine import Engine
+    from engine.workloads.wal_lane import WalSettings
+
+    return Engine(
+        WalSettings(
+            path=folder.path / "log" if folder.temporary else folder.path,
+            handlers=flags.threads,
+            model=flags.model,
+            device=flags.device,
+            sync=flags.sync,
+            value_size_bytes=flags.value_size,
+            segment_size=SEGMENT_SIZE,
+        )
+    )
+
+
+def memory_note(folder: RunFolder) -> str:
+    """Return a line where the folder is in memory, else ""."""
+    if not folder.memory:
+        return ""
+    return f"{printable(str(folder.path))} is on {folder.memory}: memory, where a sync makes nothing durable"
+
+
+@contextlib.contextmanager
+def local_engine(flags: EngineFlags, progress: Progress, stop: threading.Event) -> Iterator[Engine]:
+    """Yield a started engine whose log is open.
+
+    stop: gives up where it is set while kernels compile or the log opens, with KeyboardInterrupt. Raises what
+    engine_folder raises, and LogDidNotOpen with the reason.
+    """
+    with engine_folder(flags) as folder:
+        if note := memory_note(folder):
+            progress.note(f"note: {note}")
+        prepare_kernels(progress, stop)
+        engine = make_engine(flags, folder)
+        engine.start()
+        try:
+            _await_log(engine, stop)
+            yield engine
+        finally:
+            engine.stop()
+
+
+def _await_log(engine: Engine, stop: threading.Event) -> None:
+    """Wait until the log is open; recovery of a large one takes its time."""
+    from engine.snapshot import Absent
+
+    while not stop.wait(_LOOK_SECONDS):
+        snapshot = engine.sample()
+        if not isinstance(snapshot.wal, Absent):
+            return
+        failure = next((event.text for event in reversed(snapshot.events) if event.severity == "error"), None)
+        if failure is not None:
+            raise LogDidNotOpen(failure)
+    raise KeyboardInterrupt

@@ -1,0 +1,1 @@
+"""The screens: one a lane, the same places on each."""

@@ -1,0 +1,1 @@
+"""Fakes that keep a real contract: a clock, an engine."""
