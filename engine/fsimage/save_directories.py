@@ -18,7 +18,7 @@ from engine.fsimage.columns import I32, U8, Flag, Namespace
 from engine.fsimage.columns import I64 as I64Array
 from engine.fsimage.save_order import java_children
 from engine.fsimage.save_wire import SLACK, put_head, put_number, put_uvarint
-from engine.native.kernel import inner, kernel
+from engine.native.kernel import bare, kernel
 
 NO_ROOM = -1
 _ENTRY, _CHILD = 40 + SLACK, 10  # the most bytes of an entry beside its children, and of a child
@@ -79,7 +79,7 @@ def make_directory_writer(namespace: Namespace) -> DirectoryWriter:
     )
 
 
-@inner
+@bare
 def _reference_of(reference_row, reference, row):  # type: ignore[no-untyped-def]
     """Return the index of a row's reference, or -1: binary search."""
     low, high = np.int64(0), np.int64(reference_row.size)
@@ -94,7 +94,7 @@ def _reference_of(reference_row, reference, row):  # type: ignore[no-untyped-def
     return np.int64(-1)
 
 
-@kernel(I64(I32S, I32S, I64S, U16S, I32S, I64S, I64, I64, HEAP))
+@kernel(I64(I32S, I32S, I64S, U16S, I32S, I64S, I64, I64, HEAP), bare=True)
 def put_directories(child_start, children, inode_id, flags, reference_row, reference, start, end, out):  # type: ignore[no-untyped-def]
     """Put delimited DirEntry messages of rows [start, end) at the end of `out`; return where they begin, or NO_ROOM."""
     base, at = np.uint64(out.ctypes.data), np.int64(out.size)

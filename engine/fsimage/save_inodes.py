@@ -26,7 +26,7 @@ from engine.fsimage.save_wire import (
     put_number,
     put_uvarint,
 )
-from engine.native.kernel import inner, kernel
+from engine.native.kernel import bare, kernel
 
 NO_ROOM = -1
 STORAGE_POLICY_SINCE, BLOCK_TYPE_SINCE = -60, -64  # layout versions; lower is later
@@ -85,7 +85,7 @@ class InodeWriter(NamedTuple):
         )
 
 
-@kernel(I64(INODE_COLUMNS, BLOCK_COLUMNS, HEAP, SPARSE_ARRAYS, I64S, I64, I64, I64, HEAP))
+@kernel(I64(INODE_COLUMNS, BLOCK_COLUMNS, HEAP, SPARSE_ARRAYS, I64S, I64, I64, I64, HEAP), bare=True)
 def put_inodes(inodes, blocks, names, sparse, cursors, start, end, layout, out):  # type: ignore[no-untyped-def]
     """Put delimited INode messages of rows [start, end) at the end of `out`; return where they begin, or NO_ROOM.
 
@@ -163,7 +163,7 @@ def put_inodes(inodes, blocks, names, sparse, cursors, start, end, layout, out):
     return at
 
 
-@inner
+@bare
 def _nearest(sparse, cursors):  # type: ignore[no-untyped-def]
     """Return the last row below the cursors that any sparse table has, or -1."""
     found = np.int64(-1)
@@ -182,7 +182,7 @@ def _nearest(sparse, cursors):  # type: ignore[no-untyped-def]
     return found
 
 
-@inner
+@bare
 def _pass(sparse, cursors, row):  # type: ignore[no-untyped-def]
     """Take the cursors below `row`, whatever of it was written: an inode has no entries of another kind's."""
     while cursors[ACL] > 0 and sparse.acl_row[cursors[ACL] - 1] == row:
@@ -199,7 +199,7 @@ def _pass(sparse, cursors, row):  # type: ignore[no-untyped-def]
         cursors[CLIENT] -= 1
 
 
-@inner
+@bare
 def _sparse_room(sparse, cursors, row):  # type: ignore[no-untyped-def]
     """Return what `row`'s entries of the sparse tables may take beside its fixed part."""
     room = np.int64(0)
@@ -225,7 +225,7 @@ def _sparse_room(sparse, cursors, row):  # type: ignore[no-untyped-def]
     return room
 
 
-@inner
+@bare
 def _put_acl(base, at, sparse, cursors, row, tag):  # type: ignore[no-untyped-def]
     k = cursors[ACL] - 1
     if k < 0 or sparse.acl_row[k] != row:
@@ -240,7 +240,7 @@ def _put_acl(base, at, sparse, cursors, row, tag):  # type: ignore[no-untyped-de
     return put_head(base, at, end, tag)
 
 
-@inner
+@bare
 def _put_xattrs(base, at, sparse, cursors, row, tag):  # type: ignore[no-untyped-def]
     k = cursors[XATTR] - 1
     if k < 0 or sparse.xattr_row[k] != row:
@@ -257,7 +257,7 @@ def _put_xattrs(base, at, sparse, cursors, row, tag):  # type: ignore[no-untyped
     return put_head(base, at, end, tag)
 
 
-@inner
+@bare
 def _put_client(base, at, sparse, cursors, row):  # type: ignore[no-untyped-def]
     """FileUnderConstructionFeature, of every open file, and of it alone."""
     k = cursors[CLIENT] - 1
@@ -273,7 +273,7 @@ def _put_client(base, at, sparse, cursors, row):  # type: ignore[no-untyped-def]
     return put_head(base, at, end, 0x3A)
 
 
-@inner
+@bare
 def _put_type_quotas(base, at, sparse, cursors, row, flags):  # type: ignore[no-untyped-def]
     k, end = cursors[TYPE_QUOTA] - 1, at
     while k >= 0 and sparse.type_quota_row[k] == row:

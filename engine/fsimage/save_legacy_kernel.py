@@ -20,7 +20,7 @@ from numba import typeof
 from engine.fsimage.column_types import BLOCK_COLUMNS, HEAP, I32S, I64, I64S, INODE_COLUMNS
 from engine.fsimage.columns import I32, U8
 from engine.fsimage.columns import I64 as I64Array
-from engine.native.kernel import inner, kernel
+from engine.native.kernel import bare, kernel
 from engine.native.words import load_word, store_word
 
 MAX_PATH = 0xFFFF
@@ -33,7 +33,7 @@ _ID_MASK = 0xFFFFFF
 _LOW, _MIDDLE = np.uint64(0x00FF00FF00FF00FF), np.uint64(0x0000FFFF0000FFFF)
 
 
-@inner
+@bare
 def put_i64(base, at, value):  # type: ignore[no-untyped-def]
     """Put eight bytes, big-endian, at offset `at` of address `base`; return the offset behind them."""
     word = np.uint64(value)
@@ -43,21 +43,21 @@ def put_i64(base, at, value):  # type: ignore[no-untyped-def]
     return at + 8
 
 
-@inner
+@bare
 def put_i32(base, at, value):  # type: ignore[no-untyped-def]
     """Put four bytes, big-endian; up to four more behind them are touched."""
     put_i64(base, at, np.int64(value) << np.int64(32))
     return at + 4
 
 
-@inner
+@bare
 def put_i16(base, at, value):  # type: ignore[no-untyped-def]
     """Put two bytes, big-endian; up to six more behind them are touched."""
     put_i64(base, at, np.int64(value) << np.int64(48))
     return at + 2
 
 
-@inner
+@bare
 def put_span(base, at, data, start, end):  # type: ignore[no-untyped-def]
     """Put data[start:end], by words where the array reaches as far; up to seven bytes behind them are touched."""
     source, size = np.uint64(data.ctypes.data), end - start
@@ -94,30 +94,30 @@ class Quotas(NamedTuple):
 QUOTAS = typeof(Quotas(np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64)))
 
 
-@inner
+@bare
 def text_span(start, key):  # type: ignore[no-untyped-def]
     """Return where the Text of a string id stands in its heap."""
     known = key if key < start.size - 1 else np.int64(0)
     return start[known], start[known + 1]
 
 
-@inner
+@bare
 def _owner(permission):  # type: ignore[no-untyped-def]
     return np.int64(permission >> np.uint64(40))
 
 
-@inner
+@bare
 def _group(permission):  # type: ignore[no-untyped-def]
     return np.int64(permission >> np.uint64(16)) & _ID_MASK
 
 
-@inner
+@bare
 def is_left_out(flags):  # type: ignore[no-untyped-def]
     """Whether these layouts have no record for such an inode: a symbolic link, or a striped file."""
     return flags & _KIND == _SYMLINK or flags & _STRIPED != 0
 
 
-@inner
+@bare
 def record_size(path_bytes, inodes, row, layout, texts):  # type: ignore[no-untyped-def]
     """Return the bytes of a row's record."""
     permission = inodes.permission[row]
@@ -132,7 +132,7 @@ def record_size(path_bytes, inodes, row, layout, texts):  # type: ignore[no-unty
     return size + 24 * (np.int64(inodes.block_start[row + 1]) - np.int64(inodes.block_start[row]))
 
 
-@inner
+@bare
 def put_record(base, at, inodes, blocks, row, quotas, layout, texts):  # type: ignore[no-untyped-def]
     """Put what stands behind the path of a row's record; return the offset behind it."""
     permission = inodes.permission[row]
@@ -161,7 +161,7 @@ def put_record(base, at, inodes, blocks, row, quotas, layout, texts):  # type: i
     return put_i16(base, at, np.int64(permission & np.uint64(0xFFFF)))
 
 
-@inner
+@bare
 def _quotas_of(quotas, row):  # type: ignore[no-untyped-def]
     low, high = np.int64(0), np.int64(quotas.row.size)
     while low < high:
@@ -175,7 +175,7 @@ def _quotas_of(quotas, row):  # type: ignore[no-untyped-def]
     return np.int64(-1), np.int64(-1)
 
 
-@kernel(I64(INODE_COLUMNS, I32S, I32S, I64, I64, TEXTS, I32S, I32S, I64S, I32S, I32S, I64S))
+@kernel(I64(INODE_COLUMNS, I32S, I32S, I64, I64, TEXTS, I32S, I32S, I64S, I32S, I32S, I64S), bare=True)
 def list_directories(inodes, child_start, children, root, layout, texts, order, prefix, sizes, stack, lengths, totals):  # type: ignore[no-untyped-def]
     """List the directories that have children in the order in which those are written; return how many there are.
 
@@ -215,7 +215,7 @@ def list_directories(inodes, child_start, children, root, layout, texts, order, 
     return count
 
 
-@inner
+@bare
 def _put_path(path, names, inodes, row, size):  # type: ignore[no-untyped-def]
     """Put the path of a directory into path[:size], from its last name to its first."""
     at = size
@@ -230,7 +230,7 @@ def _put_path(path, names, inodes, row, size):  # type: ignore[no-untyped-def]
         row = np.int64(inodes.parent[row])
 
 
-@kernel(I64(INODE_COLUMNS, BLOCK_COLUMNS, HEAP, I32S, I32S, QUOTAS, TEXTS, I64, I32S, I32S, I64, I64, HEAP, HEAP))
+@kernel(I64(INODE_COLUMNS, BLOCK_COLUMNS, HEAP, I32S, I32S, QUOTAS, TEXTS, I64, I32S, I32S, I64, I64, HEAP, HEAP), bare=True)
 def put_children(
     inodes, blocks, names, child_start, children, quotas, texts, layout, order, prefix, first, last, path, out
 ):  # type: ignore[no-untyped-def]  # noqa: E501

@@ -11,7 +11,7 @@ import numpy as np
 
 from engine.fsimage.column_types import HEAP, I32S, I64, I64S
 from engine.fsimage.columns import I32, U8, Namespace
-from engine.native.kernel import inner, kernel
+from engine.native.kernel import bare, kernel
 
 _SCAN = 1 << 24
 
@@ -29,7 +29,7 @@ def _is_ascii(names: U8) -> bool:
     return all(int(names[at : at + _SCAN].max()) < 0x80 for at in range(0, names.size, _SCAN))
 
 
-@inner
+@bare
 def _compare(names, name_start, left, right):  # type: ignore[no-untyped-def]
     a, a_end = name_start[left], name_start[left + 1]
     b, b_end = name_start[right], name_start[right + 1]
@@ -40,7 +40,7 @@ def _compare(names, name_start, left, right):  # type: ignore[no-untyped-def]
     return (a_end - a) - (b_end - b)
 
 
-@inner
+@bare
 def _sift(names, name_start, children, first, root, count):  # type: ignore[no-untyped-def]
     at = root
     while 2 * at + 1 < count:
@@ -53,7 +53,7 @@ def _sift(names, name_start, children, first, root, count):  # type: ignore[no-u
         at = child
 
 
-@kernel(I64(HEAP, I64S, I32S, I32S))
+@kernel(I64(HEAP, I64S, I32S, I32S), bare=True)
 def java_order(names, name_start, child_start, children):  # type: ignore[no-untyped-def]
     """Sort the children of each directory that is not in Java's order, by heap sort; return how many there were."""
     found = np.int64(0)

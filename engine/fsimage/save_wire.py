@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.native.kernel import inner
+from engine.native.kernel import inlined
 from engine.native.words import bit_width, load_word, store_word
 
 SLACK = 16
@@ -25,7 +25,7 @@ _MORE = np.uint64(0x8080808080808080)
 _ONE = np.uint64(1)
 
 
-@inner
+@inlined
 def _spread(value, size):  # type: ignore[no-untyped-def]
     """Return the varint of a value of at most 56 bits as a word; size: its bytes."""
     word = value & _G0
@@ -38,7 +38,7 @@ def _spread(value, size):  # type: ignore[no-untyped-def]
     return word
 
 
-@inner
+@inlined
 def put_uvarint(base, at, value):  # type: ignore[no-untyped-def]
     """Put a varint; value: uint64."""
     size = (bit_width(value | _ONE) * 9 + 64) >> 6
@@ -53,7 +53,7 @@ def put_uvarint(base, at, value):  # type: ignore[no-untyped-def]
     return at - 7
 
 
-@inner
+@inlined
 def put_uvarint_small(base, at, value):  # type: ignore[no-untyped-def]
     """Put a varint of a value below 2^56."""
     size = (bit_width(value | _ONE) * 9 + 64) >> 6
@@ -61,7 +61,7 @@ def put_uvarint_small(base, at, value):  # type: ignore[no-untyped-def]
     return at - size
 
 
-@inner
+@inlined
 def put_number(base, at, tag, value):  # type: ignore[no-untyped-def]
     """Put a varint field; tag: its one byte; value: uint64."""
     size = (bit_width(value | _ONE) * 9 + 64) >> 6
@@ -72,28 +72,28 @@ def put_number(base, at, tag, value):  # type: ignore[no-untyped-def]
     return put_byte(base, put_uvarint(base, at, value), tag)
 
 
-@inner
+@inlined
 def put_byte(base, at, value):  # type: ignore[no-untyped-def]
     """Put one byte: a tag of a field below 16, or a small number."""
     store_word(base + np.uint64(at - 8), np.uint64(value) << np.uint64(56))
     return at - 1
 
 
-@inner
+@inlined
 def put_fixed64(base, at, tag, value):  # type: ignore[no-untyped-def]
     """Put a tag and eight bytes, little-endian; value: uint64."""
     store_word(base + np.uint64(at - 8), value)
     return put_byte(base, at - 8, tag)
 
 
-@inner
+@inlined
 def put_fixed32(base, at, value):  # type: ignore[no-untyped-def]
     """Put four bytes, little-endian; value: uint32."""
     store_word(base + np.uint64(at - 8), np.uint64(value) << np.uint64(32))
     return at - 4
 
 
-@inner
+@inlined
 def put_bytes(base, at, data, start, end):  # type: ignore[no-untyped-def]
     """Put data[start:end], of an array of bytes, a word at a time; never reads outside the array."""
     source = np.uint64(data.ctypes.data)
@@ -108,7 +108,7 @@ def put_bytes(base, at, data, start, end):  # type: ignore[no-untyped-def]
     return at
 
 
-@inner
+@inlined
 def put_head(base, at, end, tag):  # type: ignore[no-untyped-def]
     """Put tag and length before the bytes [at, end) that stand there."""
     return put_number(base, at, tag, np.uint64(end - at))
