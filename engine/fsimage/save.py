@@ -21,7 +21,7 @@ from engine.fsimage.columns import Namespace
 from engine.fsimage.container import FIRST_PROTOBUF
 from engine.fsimage.save_codecs import CODECS
 from engine.fsimage.save_errors import CannotSave
-from engine.fsimage.save_legacy import LAYOUTS, LegacySaver, header_of, losses, open_files, plan_of, root_record
+from engine.fsimage.save_legacy import LAYOUTS, LegacySaver, header_bytes, losses, open_files, plan_of, root_record
 from engine.fsimage.save_output import ImageOutput
 from engine.fsimage.save_protobuf import ProtobufSaver, parts_of
 from engine.fsimage.save_sections import needs_split
@@ -118,7 +118,7 @@ def _save_legacy(
             if changes is None:
                 LegacySaver(namespace, output, version, plan, threads, cancel).write(step)
             else:
-                output.write(header_of(namespace, version, plan.records) + root_record(namespace, version))
+                output.write(header_bytes(namespace.header, version, plan.records) + root_record(namespace, version))
                 for data, records in write_records(namespace, plan, version, changes, cancel):
                     output.write(data)
                     step.advance(records, read=len(data))

@@ -35,7 +35,7 @@ STORAGE_POLICY_SINCE, BLOCK_TYPE_SINCE = -60, -64  # layout versions; lower is l
 ACL, XATTR, QUOTA, TYPE_QUOTA, LINK, CLIENT = range(6)
 
 # The most bytes that an inode takes beside what is counted: lengths, tags and varints of every field.
-_FIXED, _BLOCK, _XATTR, _TYPE_QUOTA = 192 + SLACK, 36, 18, 16
+INODE_ROOM, BLOCK_ROOM, _XATTR, _TYPE_QUOTA = 192 + SLACK, 36, 18, 16
 
 _FILE, _DIRECTORY = 1, 2
 _OPEN, _STRIPED, _FLAG_TYPE_QUOTA = 4, 8, 128
@@ -67,9 +67,9 @@ class InodeWriter(NamedTuple):
         """Return a size in which rows [start, end) fit whatever they hold."""
         inodes, s = self.namespace.inodes, self.sparse
         a, b = self.ends(start), self.ends(end)
-        total = _FIXED * (end - start)
+        total = INODE_ROOM * (end - start)
         total += int(inodes.name_start[end] - inodes.name_start[start])
-        total += _BLOCK * (int(inodes.block_start[end]) - int(inodes.block_start[start]))
+        total += BLOCK_ROOM * (int(inodes.block_start[end]) - int(inodes.block_start[start]))
         total += 4 * int(s.acl_start[b[ACL]] - s.acl_start[a[ACL]])
         total += _XATTR * int(b[XATTR] - a[XATTR]) + int(s.xattr_start[b[XATTR]] - s.xattr_start[a[XATTR]])
         total += _TYPE_QUOTA * int(b[TYPE_QUOTA] - a[TYPE_QUOTA])
@@ -99,7 +99,7 @@ def put_inodes(inodes, blocks, names, sparse, cursors, start, end, layout, out):
         name, name_end = inodes.name_start[row], inodes.name_start[row + 1]
         first, last = np.int64(inodes.block_start[row]), np.int64(inodes.block_start[row + 1])
         has_more = nearest == row  # few rows are in any sparse table
-        room = _FIXED + (name_end - name) + _BLOCK * (last - first)
+        room = INODE_ROOM + (name_end - name) + BLOCK_ROOM * (last - first)
         if has_more:
             room += _sparse_room(sparse, cursors, row)
         if room > at:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.fsimage.columns import I32, U8, Flag, Kind, Namespace
+from engine.fsimage.columns import I32, U8, Flag, Header, Kind, Namespace, Strings
 from engine.fsimage.columns import I64 as I64Array
 from engine.fsimage.save_errors import CannotSave
 from engine.fsimage.save_legacy_kernel import (
@@ -70,10 +70,10 @@ def utf8(value: bytes) -> bytes:
     return struct.pack(">H", len(value)) + value
 
 
-def texts_of(namespace: Namespace) -> Texts:
+def texts_of(strings: Strings) -> Texts:
     """Return owners and groups as kernels take them."""
-    owners, owner_start = _heap(namespace.strings.users)
-    groups, group_start = _heap(namespace.strings.groups)
+    owners, owner_start = _heap(strings.users)
+    groups, group_start = _heap(strings.groups)
     return Texts(owners, owner_start, groups, group_start)
 
 
@@ -115,7 +115,7 @@ def plan_of(namespace: Namespace, layout_version: int, *, drop: bool) -> Plan:
     stack, lengths, totals = np.zeros(parents + 1, np.int32), np.zeros(parents + 1, np.int32), np.zeros(2, np.int64)
     count = int(
         list_directories(
-            inodes, child_start, children, namespace.root, layout_version, texts_of(namespace),
+            inodes, child_start, children, namespace.root, layout_version, texts_of(namespace.strings),
             order, prefix, sizes, stack, lengths, totals,
         )
     )  # fmt: skip
@@ -127,9 +127,9 @@ def plan_of(namespace: Namespace, layout_version: int, *, drop: bool) -> Plan:
     return Plan(children, order[:count], prefix[:count], sizes[:count], int(totals[0]) + 1, int(totals[1]))
 
 
-def header_of(namespace: Namespace, layout_version: int, records: int) -> bytes:
+def header_bytes(header: Header, layout_version: int, records: int) -> bytes:
     """Return what the file begins with."""
-    h = namespace.header
+    h = header
     stamp = max(h.generation_v1 or 0, h.generation_v2 or 0)
     namespace_id = ((h.namespace_id & 0xFFFFFFFF) ^ 0x80000000) - 0x80000000
     return struct.pack(">iiqq", layout_version, namespace_id, records, stamp)
@@ -196,9 +196,9 @@ class LegacySaver:
     def write(self, step: Phase) -> None:
         """Write everything. Raises SaveCancelled; OSError where the file refuses."""
         namespace, plan, layout = self.namespace, self.plan, self.layout_version
-        self.output.write(header_of(namespace, layout, plan.records))
+        self.output.write(header_bytes(namespace.header, layout, plan.records))
         self.output.write(root_record(namespace, layout))
-        quotas, texts = Quotas(*namespace.sparse.quotas), texts_of(namespace)
+        quotas, texts = Quotas(*namespace.sparse.quotas), texts_of(namespace.strings)
         cuts = cut_by_size(plan.sizes)
         jobs = [self._job(first, last, quotas, texts) for first, last in cuts]
         child_start = namespace.tree.child_start

@@ -136,6 +136,8 @@ def needs_split(strings: Strings, layout_version: int) -> bool:
 
 EMPTY_SNAPSHOTS = delimited(number(1, 0) + number(3, 0))
 EMPTY_POLICIES = delimited(b"")
+EMPTY_SECRETS = delimited(number(1, 0) + number(2, 0) + number(3, 0) + number(4, 0))
+EMPTY_CACHE = delimited(number(1, 1) + number(2, 0) + number(3, 0))
 
 
 def summary(layout_version: int, codec: str, sections: Iterable[Section]) -> bytes:
