@@ -233,9 +233,9 @@ def _put_path(path, names, inodes, row, size):  # type: ignore[no-untyped-def]
 @kernel(
     I64(INODE_COLUMNS, BLOCK_COLUMNS, HEAP, I32S, I32S, QUOTAS, TEXTS, I64, I32S, I32S, I64, I64, HEAP, HEAP), bare=True
 )
-def put_children(
+def put_children(  # type: ignore[no-untyped-def]
     inodes, blocks, names, child_start, children, quotas, texts, layout, order, prefix, first, last, path, out
-):  # type: ignore[no-untyped-def]
+):
     """Put the records of the children of order[first:last] to the start of `out`; return the offset behind them.
 
     path: uint8[MAX_PATH], for the directory's path. out: as many bytes as `list_directories` measured, and SLACK.
