@@ -26,6 +26,7 @@ PROBLEM_FIELDS = 4
 
 # totals of pass 1
 ENTRIES, ATTACHED, BY_REFERENCE, PROBLEMS = range(4)
+TOTALS = 12  # the problem numbered p is counted at PROBLEMS + p, too
 
 _DIRECTORY, _KIND = 2, 3
 _DETACHED = np.int32(-2)
@@ -61,6 +62,7 @@ def _note(problems, totals, problem, offset, parent, child):  # type: ignore[no-
     if at < problems.shape[0]:
         problems[at, 0], problems[at, 1], problems[at, 2], problems[at, 3] = problem, offset, parent, child
     totals[PROBLEMS] += 1
+    totals[PROBLEMS + problem] += 1
 
 
 @kernel(

@@ -21,6 +21,7 @@ from engine.measure.phases import Phase
 from engine.native.kernel import bare, kernel
 
 DENSE = 3  # ids may span this many times their number, 12 bytes an inode, before a table is smaller
+MAX_PROBES = 4096  # the table is at most half full: only ids made to collide need more
 _PIECE_ROWS = 1 << 18
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: Knuth's multiplicative hashing
 
@@ -36,6 +37,10 @@ class IdMap:
     def row(self, inode_id: I64Array, wanted: int) -> int:
         """Return the row of an id, or -1."""
         return int(find_row(self.slots, self.base, self.is_direct, inode_id, wanted))
+
+
+class IdsCollide(Exception):
+    """Ids that no NameNode hands out: chosen so that a table of them never ends. The caller names the image."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +61,7 @@ def row_of(slots, base, is_direct, inode_id, wanted):  # type: ignore[no-untyped
         return np.int64(slots[at]) - 1
     mask = np.uint64(slots.size - 1)
     at = _home(wanted, mask)
-    for _ in range(slots.size):
+    for _ in range(min(MAX_PROBES, slots.size)):
         row = np.int64(slots[np.int64(at)]) - 1
         if row < 0 or inode_id[row] == wanted:
             return row
@@ -66,7 +71,8 @@ def row_of(slots, base, is_direct, inode_id, wanted):  # type: ignore[no-untyped
 
 @bare
 def _home(wanted, mask):  # type: ignore[no-untyped-def]
-    return ((np.uint64(wanted) * _MIX) >> np.uint64(20)) & mask
+    mixed = np.uint64(wanted) * _MIX
+    return (mixed ^ (mixed >> np.uint64(32))) & mask
 
 
 @kernel(I64(I32S, I64, types.boolean, I64S, I64), bare=True)
@@ -96,15 +102,20 @@ def _insert_all(inode_id, slots):  # type: ignore[no-untyped-def]
     lost = 0
     for row in range(inode_id.size):
         at = _home(inode_id[row], mask)
-        for _ in range(slots.size):
+        is_new = True
+        for _ in range(min(MAX_PROBES, slots.size)):
             other = np.int64(slots[np.int64(at)]) - 1
             if other < 0:
                 slots[np.int64(at)] = np.int32(row + 1)
+                is_new = False
                 break
             if inode_id[other] == inode_id[row]:
                 lost += 1
+                is_new = False
                 break
             at = (at + np.uint64(1)) & mask
+        if is_new:
+            return np.int64(-1)
     return np.int64(lost)
 
 
@@ -118,6 +129,8 @@ def make_id_map(
     if span > DENSE * rows + 1024:
         table = IdMap(np.zeros(1 << max(2 * rows - 1, 1).bit_length(), np.int32), 0, is_direct=False)
         lost = int(_insert_all(inode_id, table.slots))
+        if lost < 0:
+            raise IdsCollide
     else:
         table = IdMap(np.zeros(span, np.int32), base, is_direct=True)
         pieces = -(-rows // _PIECE_ROWS)

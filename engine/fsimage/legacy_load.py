@@ -158,12 +158,13 @@ def _scan(
     is_local = bool(head.features & Feature.LOCAL_NAMES)
     state, cursors, report = np.zeros(lk.STATE, np.int64), np.zeros(ik.CURSORS, np.int64), np.zeros(3, np.int64)
     parents = np.zeros(rows if is_local else 0, np.int32)
-    table, pieces = lk.make_directories(_FIRST_TABLE), []
+    table = lk.make_directories(_FIRST_TABLE)
+    pieces: list[LegacyPiece] = []
     state[lk.AT] = head.start
     while cursors[ik.ROWS] < rows:
         load.check()
         row, at = int(cursors[ik.ROWS]), int(state[lk.AT])
-        if row % PIECE_ROWS == 0:
+        if row == len(pieces) * PIECE_ROWS:  # a table that was full may bring us here twice
             pieces.append(LegacyPiece(at, int(state[lk.LEFT_IN_DIRECTORY]), cursors.copy()))
         target = min(row - row % PIECE_ROWS + PIECE_ROWS, rows)
         result = int(
@@ -227,6 +228,8 @@ def _fill(
         if result < 0:
             found, allowed = lk.describe(int(report[ik.CODE]), int(report[ik.VALUE]))
             raise damage(load.container, int(report[ik.OFFSET]), found, allowed)
+        if load.lookups is not None:
+            load.lookups.append(int(counts[4]))
         owners[index] = _names_of(head.data, users, counts[0]), _names_of(head.data, groups, counts[1])
         step.advance(int(cursors[ik.ROWS] - piece.bases[ik.ROWS]), read=result - piece.at)
 

@@ -48,10 +48,12 @@ def load_image(
     phases: PhaseTree | None = None,
     cancel: threading.Event | None = None,
     check_md5: bool = True,
+    lookups: list[int] | None = None,
 ) -> Loaded:
     """Load an image of any layout.
 
     threads: how many work on it, the caller's among them; the MD5 has one more. phases: the tree to report to.
+    lookups: of a legacy image, gets how often each piece looked a parent up; the rest found it in the cache.
     check_md5: hash beside the load where a sidecar is there; the caller waits for it, or stops it.
     Raises FileTrouble, NotAnImage, CodecMissing, ImageDamaged or LoadCancelled; no thread is left then.
     """
@@ -63,6 +65,7 @@ def load_image(
     try:
         with tree.phase(LOADING, size_bytes=Bytes(container.data.size)) as loading:
             load = Load(container, max(threads, 1), loading, cancel or threading.Event())
+            load.lookups = lookups
             namespace = load_protobuf(load) if container.is_protobuf else load_legacy(load)
     except BaseException:
         if checksum is not None:

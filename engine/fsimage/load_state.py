@@ -21,13 +21,14 @@ MAX_EXPANSION = 3  # columns may take this many times the bytes they are read fr
 
 @dataclass(slots=True)
 class Load:
-    """One load under way: what every step needs. `step` is the phase that runs."""
+    """One load under way: what every step needs."""
 
     container: Container
     threads: int
     loading: Phase
     cancel: threading.Event
     findings: Findings = field(default_factory=Findings)
+    lookups: list[int] | None = None  # parents looked up, by piece of a legacy image
 
     def check(self, _: int = 0) -> None:
         """Raise LoadCancelled where the caller asked for it."""

@@ -45,7 +45,7 @@ from engine.fsimage.columns import (
 )
 from engine.fsimage.columns import I64 as I64Array
 from engine.fsimage.container import KNOWN_SECTIONS, Container, freeze
-from engine.fsimage.id_map import IdMap, make_id_map
+from engine.fsimage.id_map import IdMap, IdsCollide, make_id_map
 from engine.fsimage.integrity import MOST, Trouble
 from engine.fsimage.load_state import MAX_EXPANSION, Load, check_reach, check_strings, make_sparse, note_order
 from engine.fsimage.pieces import run_pieces
@@ -94,9 +94,12 @@ def load_protobuf(load: Load) -> Namespace:
         with step.phase("references"), sections.decoding(container, "INODE_REFERENCE"):
             references = sections.read_references(_bytes(container, "INODE_REFERENCE").data)
         with step.phase("ids") as ids_step:
-            ids, lost, doubles = make_id_map(
-                inodes.inode_id, threads=load.threads, phase=ids_step, cancel=load.cancel, most=MOST
-            )
+            try:
+                ids, lost, doubles = make_id_map(
+                    inodes.inode_id, threads=load.threads, phase=ids_step, cancel=load.cancel, most=MOST
+                )
+            except IdsCollide as error:
+                raise container.damage(INODE, 0, "inode ids made to collide", "ids handed out upwards") from error
         load.findings.count(Trouble.DUPLICATE_ID, lost)
         for double in doubles:
             text = f"inode {double.inode_id} stands again at row {double.row:,}"
@@ -316,6 +319,8 @@ def _directories(load: Load, step: Phase, inodes: InodeColumns, ids: IdMap, refe
             totals, problems = _attach(load, attaching, pieces, inodes, ids, references, 1)
             child_start[:] = 0
             attached = int(count_children(inodes.parent, child_start))
+    for code, (trouble, _) in _PROBLEMS.items():
+        load.findings.count(trouble, int(totals[dk.PROBLEMS + code]))
     for code, offset, parent, child in problems:
         trouble, text = _PROBLEMS[code]
         load.findings.example(trouble, text.format(parent=parent, child=child), inode_id=parent, offset=offset)
@@ -334,7 +339,7 @@ def _attach(
     references: References,
     threads: int,
 ) -> tuple[I64Array, list[tuple[int, int, int, int]]]:
-    totals = np.zeros((len(pieces), 4), np.int64)
+    totals = np.zeros((len(pieces), dk.TOTALS), np.int64)
     problems: list[list[tuple[int, int, int, int]]] = [[] for _ in pieces]
 
     def attach(index: int) -> None:
@@ -368,7 +373,7 @@ def _place(
     child_start: I32,
     children: I32,
 ) -> int:
-    totals = np.zeros((len(pieces), 4), np.int64)
+    totals = np.zeros((len(pieces), dk.TOTALS), np.int64)
 
     def place(index: int) -> None:
         piece, at = pieces[index], pieces[index].start

@@ -64,8 +64,8 @@ def _compare(names, name_start, left, right):  # type: ignore[no-untyped-def]
     common, i = min(a_end - a, b_end - b), np.int64(0)
     while i + 8 <= common and load_u64(names, a + i) == load_u64(names, b + i):  # siblings share long prefixes
         i += 8
-    for i in range(i, common):
-        difference = np.int64(names[a + i]) - np.int64(names[b + i])
+    for k in range(i, common):
+        difference = np.int64(names[a + k]) - np.int64(names[b + k])
         if difference != 0:
             return difference
     return (a_end - a) - (b_end - b)

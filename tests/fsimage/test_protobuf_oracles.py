@@ -13,7 +13,7 @@ from engine.fsimage.columns import Flag, Kind
 from engine.fsimage.tree import count_kinds, file_sizes, find, find_id, path_of, walk
 from tests.fsimage import oiv
 
-ENCODINGS = "plain deflate gzip bzip2 lz4 snappy parallel parallel_deflate parallel_gzip".split()
+ENCODINGS = ["plain", "deflate", "gzip", "bzip2", "lz4", "snappy", "parallel", "parallel_deflate", "parallel_gzip"]
 
 USER_FOLDER = 16388
 
