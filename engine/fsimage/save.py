@@ -95,8 +95,7 @@ def save_image(
     check_protobuf(namespace, version)
     parts = parts_of(namespace, layout_version=version, codec=codec, sub_sections=options.sub_sections)
     with published(path, options.replace, tree) as (file, output, saving):
-        with saving.phase("Inodes", total=2 * namespace.rows) as step:
-            ProtobufSaver(output, parts, threads, stop, []).write(step)
+        ProtobufSaver(output, parts, threads, stop, []).write(saving, namespace.rows)
         md5 = finish(path, file, output, saving)
     return Saved(path, file.size, namespace.rows, version, codec, md5, (), tree.snapshot())
 

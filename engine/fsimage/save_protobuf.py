@@ -146,14 +146,16 @@ class ProtobufSaver:
     cancel: threading.Event
     sections: list[Section]
 
-    def write(self, step: Phase) -> None:
-        """Write everything; `step` advances twice by each row. Raises SaveCancelled; OSError where the file refuses."""
+    def write(self, saving: Phase, rows: int) -> None:
+        """Write everything, as steps of `saving`. Raises SaveCancelled; OSError where the file refuses."""
         parts = self.parts
         self.output.write(MAGIC)
         for name, raw in parts.before:
             self._small(name, raw)
-        self._big(INODE, parts.inode_head, parts.inodes, step)
-        self._big(INODE_DIR, b"", parts.directories, step)
+        with saving.phase("Inodes", total=rows) as step:
+            self._big(INODE, parts.inode_head, parts.inodes, step)
+        with saving.phase("directory entries", total=rows) as step:
+            self._big(INODE_DIR, b"", parts.directories, step)
         for name, raw in parts.after:
             self._small(name, raw)
         self.output.write(summary(parts.layout_version, parts.codec, self.sections))

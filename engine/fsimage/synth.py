@@ -146,8 +146,7 @@ def synthesise(
                 maker.write_legacy(version, output, step, threads, stop)
         else:
             parts = maker.parts(codec)
-            with saving.phase("Inodes", total=2 * options.inodes) as step:
-                ProtobufSaver(output, parts, threads, stop, []).write(step)
+            ProtobufSaver(output, parts, threads, stop, []).write(saving, options.inodes)
         md5 = finish(path, file, output, saving)
     files, blocks, content = (int(total) for total in maker.totals)
     return Synthesised(
