@@ -61,7 +61,8 @@ class InodeWriter(NamedTuple):
         """Return how far each sparse table belongs to rows before `row`."""
         s = self.sparse
         tables = (s.acl_row, s.xattr_row, s.quota_row, s.type_quota_row, s.link_row, s.client_row)
-        return np.array([np.searchsorted(table, row) for table in tables], np.int64)
+        wanted = np.int32(row)  # of the columns' type: another would copy them
+        return np.array([np.searchsorted(table, wanted) for table in tables], np.int64)
 
     def room(self, start: int, end: int) -> int:
         """Return a size in which rows [start, end) fit whatever they hold."""

@@ -69,10 +69,10 @@ class Pipeline(Generic[T]):
         Ask for 0, 1, 2 ... in order.
         """
         with self._ready:
-            while index not in self._results:
-                if self._cancel.is_set():
-                    raise SaveCancelled
+            while index not in self._results and not self._cancel.is_set():
                 self._ready.wait(_LOOK)
+            if self._cancel.is_set():
+                raise SaveCancelled
             found = self._results.pop(index)
         if isinstance(found, BaseException):
             raise found

@@ -84,7 +84,7 @@ def parts_of(namespace: Namespace, *, layout_version: int, codec: str, sub_secti
     child_start = namespace.tree.child_start
     directory_cuts = [0]
     while sub_sections > 1 and int(child_start[directory_cuts[-1]]) + each < int(child_start[rows]):
-        filled = int(np.searchsorted(child_start, int(child_start[directory_cuts[-1]]) + each))
+        filled = int(np.searchsorted(child_start, child_start[directory_cuts[-1]] + np.int32(each)))
         directory_cuts.append(filled)
     if directory_cuts[-1] < rows:
         directory_cuts.append(rows)

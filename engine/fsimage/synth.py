@@ -294,7 +294,7 @@ def _ranges(plan: Plan) -> list[tuple[int, int]]:
     """Cut the directories into ranges of about _PIECE_ROWS children."""
     cuts, first, size = [], 0, int(plan.kind.size)
     while first < size:
-        target = int(plan.first_child[first]) + _PIECE_ROWS
+        target = plan.first_child[first] + np.int32(_PIECE_ROWS)  # of the column's type: another would copy the column
         last = min(max(int(np.searchsorted(plan.first_child, target, "right")) - 1, first + 1), size)
         cuts.append((first, last))
         first = last
