@@ -28,6 +28,7 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     lazy={
         "wal": "dashboard.cli.wal:wal",
+        "image": "dashboard.cli.image:image",
         "serve": "dashboard.cli.serve:serve",
         "doctor": "dashboard.cli.doctor:doctor",
         "metrics": "dashboard.cli.metrics:metrics",

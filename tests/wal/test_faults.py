@@ -14,7 +14,8 @@ import pytest
 from engine.errors import FileTrouble
 from engine.storage.faults import Fault, FaultTable, Site
 from engine.units import Bytes, Nanoseconds
-from engine.wal.errors import LogPoisoned
+from engine.wal import preparer
+from engine.wal.errors import LogLocked, LogPoisoned
 from engine.wal.log import Log
 from engine.wal.models import MODEL_NAMES
 from engine.wal.recovery import recover
@@ -283,6 +284,33 @@ def test_closing_gives_up_zeroing_the_next_segment(disk_path):
     assert not closing.is_alive()
     assert faults._preallocations <= written + 1
     assert sorted(path.name for path in (disk_path / "log").iterdir()) == ["00000001.wal", "00000002.wal", "LOCK"]
+
+
+def test_a_preparer_that_does_not_end_keeps_the_log_locked(disk_path, monkeypatch):
+    """What it is about to rename into the folder would replace a segment of the next writer."""
+    monkeypatch.setattr(preparer, "_JOIN_SECONDS", 0.05)
+    begun, go_on = threading.Event(), threading.Event()
+
+    class HangingTable(FaultTable):
+        def preallocate_write(self, descriptor: int, content: bytes, offset: int) -> int:
+            if threading.current_thread().name == "wal-preparer":
+                begun.set()
+                go_on.wait(20)
+            return super().preallocate_write(descriptor, content, offset)
+
+    log = open_log(disk_path / "log", faults=HangingTable())
+    log.commit(b"kept")
+    assert begun.wait(20)
+
+    log.close()  # bounded
+
+    with pytest.raises(LogLocked):
+        open_log(disk_path / "log")
+    go_on.set()
+    log._preparer._thread.join(20)
+    log._close_descriptors()
+    log._lock.release()
+    assert records_of(disk_path / "log") == [(1, b"kept")]
 
 
 # ---- The power is cut.
