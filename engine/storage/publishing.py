@@ -18,10 +18,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from engine.errors import FileTrouble, TidegaugeError, printable
+from engine.native.writeback import start_writeback
 from engine.storage.contents import opened, reported
 from engine.storage.folders import TEMPORARY, remove_file, rename_file, sync_folder
+from engine.units import MIB
 
 Bytes = bytes | bytearray | memoryview
+_WRITEBACK_BYTES = 32 * MIB  # written while the rest is made, so that the last sync finds little to do
 
 
 class AlreadyThere(TidegaugeError):
@@ -46,6 +49,7 @@ class NewFile:
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self.size = 0
+        self._begun = 0  # up to here the disk was told to write
         self.companion: tuple[Path, bytes] | None = None  # set before the block ends: appears with the file
 
     def write(self, data: Bytes) -> None:
@@ -58,6 +62,9 @@ class NewFile:
         while done < len(view):
             done += os.write(self._descriptor, view[done:])
         self.size += len(view)
+        if self.size - self._begun >= _WRITEBACK_BYTES:  # a refusal (no such call on this file system) costs nothing
+            start_writeback(self._descriptor, self._begun, self.size - self._begun)
+            self._begun = self.size
 
     def sync(self) -> None:
         """Make what was written durable now; the end of the block does it, too. May raise OSError."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import errno
+import os
 from pathlib import Path
 
 import pytest
 
 from engine.errors import FileTrouble
+from engine.native.writeback import start_writeback
 from engine.storage.publishing import AlreadyThere, BeingWritten, publish
 
 
@@ -91,3 +93,23 @@ def test_what_a_crash_left_is_taken_over(tmp_path):
         new.write(b"whole")
 
     assert (names(tmp_path), (tmp_path / "image").read_bytes()) == (["image"], b"whole")
+
+
+def test_a_long_file_is_whole_though_the_disk_began_early(tmp_path):
+    piece = bytes(range(256)) * 65_536
+    with publish(tmp_path / "image", replace=False) as new:
+        for _ in range(5):
+            new.write(piece)
+
+    assert (tmp_path / "image").read_bytes() == piece * 5
+
+
+def test_starting_to_write_says_what_was_refused(tmp_path):
+    reader, writer = os.pipe()
+    with (tmp_path / "file").open("wb") as file:
+        file.write(b"x" * 8192)
+        file.flush()
+        assert start_writeback(file.fileno(), 0, 8192) == 0
+    assert start_writeback(writer, 0, 10) == -errno.ESPIPE
+    os.close(reader)
+    os.close(writer)
