@@ -118,6 +118,8 @@ class TideApp(App[int]):
         self.theme = self._first_theme
         if self._with_signals:
             for number in LEAVING_SIGNALS:
+                if signal.getsignal(number) is signal.SIG_IGN:  # nohup asked for that
+                    continue
                 asyncio.get_running_loop().add_signal_handler(number, partial(self.exit, INTERRUPTED))
         if self._ticking:
             self.set_interval(1 / FRAMES_PER_SECOND, self.tick)

@@ -14,7 +14,7 @@ from dashboard.widgets.lines import Line, Span, absent_lines, gauge, left, right
 from engine.snapshot import Absent, SegmentRow
 from engine.units import format_size
 
-_NUMBER, _STATE, _TXID, _USED, _LEAST_GAUGE = 9, 9, 12, 20, 6
+_NUMBER, _STATE, _TXID, _USED, _LEAST_GAUGE = 9, 9, 12, 19, 6
 _ORDER = {"active": 0, "prepared": 1, "closed": 2}
 _ROLES = {"active": "good", "prepared": "dim", "closed": "dim"}
 
@@ -36,22 +36,26 @@ def segment_lines(
 
 
 class _Columns:
-    """Which columns fit: the gauge goes first, then the first txid."""
+    """Which columns fit: the gauge goes first, then the first txid, then the state."""
 
     def __init__(self, width: int) -> None:
+        self.with_state = width >= _NUMBER + _STATE + _USED
         self.with_txid = width >= _NUMBER + _STATE + _TXID + _USED
-        room = width - _NUMBER - _STATE - _USED - (_TXID if self.with_txid else 0) - 2
+        room = width - _NUMBER - _USED - _STATE * self.with_state - _TXID * self.with_txid - 2
         self.gauge = room if room >= _LEAST_GAUGE else 0
 
     def head(self) -> str:
         txid = right("first txid", _TXID) if self.with_txid else ""
         gap = " " * (self.gauge + 2) if self.gauge else ""
-        return left("number", _NUMBER) + left("state", _STATE) + txid + gap + right("used of size", _USED)
+        state = left("state", _STATE) if self.with_state else ""
+        return left("number", _NUMBER) + state + txid + gap + right("used of size", _USED)
 
 
 def _row(segment: SegmentRow, columns: _Columns, glyphs: Glyphs) -> Line:
     role = _ROLES[segment.state]
-    row: list[Span] = [(left(f"{segment.number:08d}", _NUMBER), "text"), (left(segment.state, _STATE), role)]
+    row: list[Span] = [(left(f"{segment.number:08d}", _NUMBER), role)]
+    if columns.with_state:
+        row = [(left(f"{segment.number:08d}", _NUMBER), "text"), (left(segment.state, _STATE), role)]
     if columns.with_txid:
         row.append((right(f"{segment.first_txid:,}" if segment.first_txid else glyphs.minus, _TXID), "text"))
     if columns.gauge:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dashboard.glyphs import Glyphs
 from dashboard.wal_window import STAGES, Stages
-from dashboard.widgets.lines import Line, absent_lines, gauge, left, right, title
+from dashboard.widgets.lines import Line, absent_lines, cut, gauge, left, right, title
 from engine.snapshot import Absent
 from engine.units import format_duration
 
@@ -44,7 +44,12 @@ def stage_lines(stages: Stages | Absent, width: int, height: int, glyphs: Glyphs
         lines += [(), ((left("whole", _NAME) + " ", "dim"), *whole)]
     if height >= len(STAGES) + 5:
         total = format_duration(sum(stages.mean_ns))
-        lines.append(((" " * (_NAME + 1), "dim"), (f"{total} on average, from the call to its return", "dim")))
+        lines.append(
+            (
+                (" " * (_NAME + 1), "dim"),
+                (cut(f"{total} on average, from the call to its return", width - _NAME - 1, glyphs), "dim"),
+            )
+        )
     return lines[:height]
 
 

@@ -17,7 +17,7 @@ from dashboard.widgets.distribution import distribution_lines
 from dashboard.widgets.event_log import clock_time, event_lines
 from dashboard.widgets.headline import Figure, headline_lines
 from dashboard.widgets.latency import latency_lines, log_level
-from dashboard.widgets.lines import cut, cut_start, fitted, gauge, text_of, width_of
+from dashboard.widgets.lines import Line, cut, cut_start, fitted, gauge, text_of, width_of
 from dashboard.widgets.plot import Plot, canvas, canvas_width, filled, nice_top, plot_lines
 from dashboard.widgets.segment_table import segment_lines
 from dashboard.widgets.stages import stage_lines
@@ -25,7 +25,6 @@ from engine.metrics import OPS_PER_SYNC
 from engine.snapshot import Event, SegmentRow
 
 GLYPHS = st.sampled_from([RICH, PLAIN])
-WIDTHS, HEIGHTS = st.integers(1, 200), st.integers(1, 40)
 
 
 @pytest.mark.parametrize(
@@ -92,31 +91,40 @@ def test_an_axis_is_never_much_higher_than_its_values(highest: float) -> None:
     assert highest * 1.02 <= nice_top(highest) <= highest * 1.45
 
 
-@given(WIDTHS, HEIGHTS, GLYPHS)
-def test_no_lines_are_wider_or_higher_than_their_place(width: int, height: int, glyphs: Glyphs) -> None:
+@given(st.integers(60, 220), st.integers(16, 70), GLYPHS)
+def test_figures_fit_their_places_at_every_size(width: int, height: int, glyphs: Glyphs) -> None:
     quantiles = Quantiles(1e5, 2e5, 3e6, float("nan"), 9e9, 1e5, 10)
-    segments = [SegmentRow(n, n, 4_096, 1 << 26, "closed") for n in range(1, 9)]
-    events = [Event(n, n, "error", "wal", "x" * n * 9) for n in range(1, 9)]
+    stages = Stages((1e5, 1e3, 1e6, 0.0), (0.1, 0.0, 0.9, 0.0))
+    segments = [SegmentRow(n, n, 4_096, 1 << 26, "closed") for n in range(1, 40)]
+    events = [Event(n, n, "error", "wal", "x" * n * 9) for n in range(1, 40)]
     figures = [Figure(f"figure {n}", "1.25 ms", "a note", n) for n in range(9)]
-    plot = Plot("ops/s", np.linspace(0, 1e5, 2 * canvas_width(width)), "peak 1", "water", "-60 s", "-30 s", "now")
-    counts = [0, 3, *[7] * 18]
+    counts, bounds = [0, 3, *[7] * 18], OPS_PER_SYNC.bounds
 
-    blocks = [
-        plot_lines(plot, width, height, glyphs),
-        distribution_lines(counts, OPS_PER_SYNC.bounds, width, height, glyphs, name="ops per sync", note="last 5 s"),
-        latency_lines(quantiles, quantiles, width, height, glyphs, note="last 5 s"),
-        stage_lines(Stages((1e5, 1e3, 1e6, 0.0), (0.1, 0.0, 0.9, 0.0)), width, height, glyphs, note="last 5 s"),
-        segment_lines(segments, width, height, glyphs),
-        event_lines(events, width, height, glyphs),
-        headline_lines(figures, width, height, glyphs),
-        words_in_a_box(help_lines(), width, height, glyphs),
-    ]
+    def plot(width: int, height: int) -> list[Line]:
+        values = np.linspace(0, 1e5, 2 * canvas_width(width))
+        return plot_lines(Plot("ops/s", values, "peak 100k", "water", "-60 s", "-30 s", "now"), width, height, glyphs)
 
-    for lines in blocks:
-        assert len(lines) <= max(height, 1) or height < 6, text_of(lines)
+    draws = {
+        "headline": lambda w, h: headline_lines(figures, w, h, glyphs),
+        "plot_left": plot,
+        "distribution_left": lambda w, h: distribution_lines(counts, bounds, w, h, glyphs, name="a name", note="5 s"),
+        "distribution_middle": lambda w, h: latency_lines(quantiles, quantiles, w, h, glyphs, note="last 5 s"),
+        "distribution_right": lambda w, h: stage_lines(stages, w, h, glyphs, note="last 5 s"),
+        "table_left": lambda w, h: segment_lines(segments, w, h, glyphs),
+        "table_right": lambda w, h: event_lines(events, w, h, glyphs),
+    }
+    for place, box in lane_boxes(width, height).items():
+        lines = draws[place](box.width, box.height) if place in draws else []
+        assert len(lines) <= box.height, text_of(lines)
         for line in lines:
-            if width >= 24:
-                assert width_of(line) <= width, text_of([line])
+            assert width_of(line) <= box.width, text_of([line])
+
+
+@given(st.integers(1, 200), st.integers(1, 40), GLYPHS)
+def test_words_in_a_box_fit_any_terminal(width: int, height: int, glyphs: Glyphs) -> None:
+    lines = words_in_a_box(help_lines()[:3], width, height, glyphs)
+
+    assert all(width_of(line) <= width for line in lines)
 
 
 @given(st.integers(60, 300), GLYPHS, st.text(max_size=80))
