@@ -116,7 +116,7 @@ def test_a_control_that_cannot_be_is_refused_at_once_and_changes_nothing(start):
     before = await_commits(engine)
 
     with pytest.raises(UnknownChoice, match="did you mean group"):
-        engine.wal.set_model("groupe")
+        engine.wal.set_model("group1")
     with pytest.raises(BadValue):
         engine.wal.set_device("serial")
     with pytest.raises(UnknownChoice):
