@@ -8,7 +8,7 @@ export TIDEGAUGE_SHARED ?= $(abspath ../shared)
 # Tests of the screen and the command line take as long as all others: make test runs the two halves side by side.
 SCREEN_TESTS := $(wildcard tests/cli tests/dashboard tests/docs tests/exporter tests/pty tests/screens tests/themes)
 # Rooms whose tests run kernels; they run a second time with bounds checks.
-KERNEL_TESTS := $(wildcard tests/native tests/measure tests/storage tests/wal tests/workloads)
+KERNEL_TESTS := $(wildcard tests/native tests/measure tests/storage tests/wal tests/fsimage tests/workloads)
 # A separate kernel cache: numba's own does not notice NUMBA_BOUNDSCHECK.
 BOUNDS := NUMBA_BOUNDSCHECK=1 TIDEGAUGE_KERNELS=$(abspath .kernels-bounds)
 
@@ -28,6 +28,7 @@ demo: venv ## the dashboard on a running log; without a terminal, ten seconds of
 	else $(RUN)/tidegauge run wal --threads 1,5,50 --duration 2s --warmup 1s; fi
 
 test: venv ## unit tests with coverage, and the kernels once more with bounds checks
+	@$(RUN)/python .ci/compile-kernels
 	@$(RUN)/python -m coverage erase
 	@echo "two halves run side by side; each part is shown when it has ended"
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target --keep-going test-screen test-kernels; status=$$?; \
@@ -45,6 +46,7 @@ test-kernels:
 
 test-bounds: venv
 	@rm -rf .kernels-bounds
+	@$(BOUNDS) $(RUN)/python .ci/compile-kernels
 	$(BOUNDS) $(RUN)/python -m pytest -m "not slow" $(KERNEL_TESTS); \
 	status=$$?; rm -rf .kernels-bounds; exit $$status
 
