@@ -8,7 +8,7 @@ export TIDEGAUGE_SHARED ?= $(abspath ../shared)
 # Tests of the screen and the command line take as long as all others: make test runs the two halves side by side.
 SCREEN_TESTS := $(wildcard tests/cli tests/dashboard tests/docs tests/exporter tests/pty tests/screens tests/themes)
 # Rooms whose tests run kernels; they run a second time with bounds checks.
-KERNEL_TESTS := $(wildcard tests/native tests/measure tests/storage tests/wal tests/workloads)
+KERNEL_TESTS := $(wildcard tests/native tests/measure tests/storage tests/wal tests/ramdisk tests/workloads)
 # A separate kernel cache: numba's own does not notice NUMBA_BOUNDSCHECK.
 BOUNDS := NUMBA_BOUNDSCHECK=1 TIDEGAUGE_KERNELS=$(abspath .kernels-bounds)
 
