@@ -20,7 +20,7 @@ from numba import types
 
 from engine.errors import BadValue, UnknownChoice
 from engine.native import files
-from engine.native.atomics import add, load, store, swap
+from engine.native.atomics import add, add_cell, load, store, swap
 from engine.native.clock import monotonic_ns, sleep_until
 from engine.native.kernel import inner, type_of_record
 from engine.native.locks import MUTEX, lock, make_condition, make_mutex, unlock
@@ -33,10 +33,10 @@ FDATASYNC, FSYNC, DSYNC, NO_SYNC = 0, 1, 2, 3
 SYNC_MODES = {"fdatasync": FDATASYNC, "fsync": FSYNC, "dsync": DSYNC, "none": NO_SYNC}
 KINDS = {"real": REAL, "serial": SERIAL, "parallel": PARALLEL}
 
-# One row of the fault table. A row fires on the nth call of its site after it was armed, or on every call from there.
+# One row of the fault table: it strikes when the calls that are left come to none, once or on every call from there.
 SITE_NONE, SITE_WRITE, SITE_SYNC = 0, 1, 2
 FAULT_ROWS, FAULT_COLUMNS = 16, 6
-F_SITE, F_NTH, F_EVERY, F_ERRNO, F_STALL, F_SHORT = range(FAULT_COLUMNS)
+F_SITE, F_LEFT, F_EVERY, F_ERRNO, F_STALL, F_SHORT = range(FAULT_COLUMNS)
 
 # One row of the journal: what reached the operating system, in order, so that a crash can be played back.
 J_FILE, J_OFFSET, J_LENGTH, J_DATA, J_COVERS = range(5)  # a sync has length 0 and the number of rows it covers
@@ -169,8 +169,10 @@ def sync_in_any_mode(device, file, descriptor):  # type: ignore[no-untyped-def]
     if in_turn:
         take_turn(device, "queue", "queue_turns", "queue_next", "queue_served")
     covers = load(device, "journal_count")
-    result = np.int64(-_fault_errno(device, SITE_SYNC, add(device, "sync_calls", 1) + 1))
-    if result == 0:
+    add(device, "sync_calls", 1)
+    code, _ = _planned(device, SITE_SYNC)
+    result = np.int64(-code)
+    if code == 0:
         result = files.fsync(descriptor) if device.sync_mode == FSYNC else files.fdatasync(descriptor)
     if result == 0 and device.journal_rows != 0:
         _journal(device, file, 0, 0, 0, covers)
@@ -202,16 +204,14 @@ def _write_all(device, file, descriptor, address, length, offset, durable_write)
     done = np.int64(0)
     while done < length:
         want = length - done
-        if load(device, "armed") != 0:
-            call = add(device, "write_calls", 1) + 1
-            code = _fault_errno(device, SITE_WRITE, call)
-            if code == _EINTR:
-                continue
-            if code != 0:
-                return np.int64(-code)
-            want = min(want, _fault_short(device, call, want))
-        else:
-            add(device, "write_calls", 1)
+        add(device, "write_calls", 1)
+        code, short = _planned(device, SITE_WRITE)
+        if code == _EINTR:
+            continue
+        if code != 0:
+            return np.int64(-code)
+        if short > 0:
+            want = min(want, short)
         at = address + np.uint64(done)
         if durable_write:
             count = files.pwrite_dsync(descriptor, at, np.uint64(want), offset + done)
@@ -232,29 +232,27 @@ def _write_all(device, file, descriptor, address, length, offset, durable_write)
 
 
 @inner
-def _fault_errno(device, site, call):  # type: ignore[no-untyped-def]
-    """Return the errno planned for this call, or 0; sleeps a planned stall."""
+def _planned(device, site):  # type: ignore[no-untyped-def]
+    """Return (errno, most bytes to write) planned for this call, 0 for what is not; sleeps a planned stall.
+
+    Each row counts the calls of its site down: a fault armed on a device at work strikes the nth call from then.
+    """
+    code, short = np.int64(0), np.int64(0)
     if load(device, "armed") == 0:
-        return np.int64(0)
+        return code, short
     for k in range(FAULT_ROWS):
         row = device.faults[k]
-        if row[F_SITE] == site and (row[F_NTH] == call or (row[F_EVERY] != 0 and call > row[F_NTH])):
+        if row[F_SITE] != site:
+            continue
+        left = add_cell(row, F_LEFT, -1)
+        if left == 1 or (left < 1 and row[F_EVERY] != 0):
             if row[F_STALL] > 0:
                 _sleep(row[F_STALL])
-            if row[F_ERRNO] != 0:
-                return row[F_ERRNO]
-    return np.int64(0)
-
-
-@inner
-def _fault_short(device, call, want):  # type: ignore[no-untyped-def]
-    """Return how many bytes this write call may pass on: fewer than asked where a short write is planned."""
-    for k in range(FAULT_ROWS):
-        row = device.faults[k]
-        hit = row[F_NTH] == call or (row[F_EVERY] != 0 and call > row[F_NTH])
-        if row[F_SITE] == SITE_WRITE and row[F_SHORT] > 0 and hit:
-            return min(want, row[F_SHORT])
-    return want
+            if code == 0:
+                code = row[F_ERRNO]
+            if short == 0:
+                short = row[F_SHORT]
+    return code, short
 
 
 @inner

@@ -137,12 +137,11 @@ class _Least(random.Random):
 
 
 def arm(device: npt.NDArray[np.void], faults: tuple[Fault, ...]) -> None:
-    """Set the fault table of a live device; `nth` counts from now."""
+    """Set the fault table of a device, at work or not; `nth` counts from now."""
     device["armed"] = 0
     table = np.zeros((d.FAULT_ROWS, d.FAULT_COLUMNS), np.int64)
     for k, fault in enumerate(fault for fault in faults if fault.site is not Site.PREALLOCATE):
-        calls = int(device["write_calls" if fault.site is Site.WRITE else "sync_calls"][0])
-        table[k] = (fault.site, calls + fault.nth, fault.every, fault.code, fault.stall_ns, fault.short_bytes)
+        table[k] = (fault.site, fault.nth, fault.every, fault.code, fault.stall_ns, fault.short_bytes)
     device["faults"][0] = table
     device["armed"] = len(faults)
 

@@ -62,8 +62,8 @@ class Crew:
         self._leaving.extend(self._threads[count:])
         self._threads = self._threads[:count]
         if not self._have_left() and len(self._threads) < count:
-            waited_for = f"{len(self._leaving):,} handlers that were stopped are still inside a commit"
-            raise TidegaugeError(f"{waited_for}: the disk does not answer; no handler was started")
+            inside = f"stopped handlers that are still inside a commit: {len(self._leaving):,}"
+            raise TidegaugeError(f"{inside}; the disk does not answer, so no handler was started")
         while len(self._threads) < count:
             self._start_one(len(self._threads), count, start_ns)
 

@@ -212,13 +212,17 @@ class WalLane:
         if short:
             self._say("error", f"handlers not started: {short}")
             return
-        epoch.crew.resize(self._handlers)
-        self._is_running = True
+        self._is_running = True  # first: no snapshot shows handlers at work and the lane stopped
+        try:
+            epoch.crew.resize(self._handlers)
+        except TidegaugeError:
+            self._is_running = False
+            raise
 
     def _stop_handlers(self) -> None:
-        self._is_running = False
         if self._epoch is not None:
             self._epoch.crew.resize(0)
+        self._is_running = False
 
     def _reconfigure(self, settings: WalSettings) -> None:
         epoch, self._settings = self._epoch, settings

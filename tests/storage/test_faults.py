@@ -15,6 +15,7 @@ from engine.storage.device import make_device, parse_device
 from engine.storage.faults import SECTOR, Fault, FaultTable, Site, arm
 from engine.units import Bytes, Nanoseconds
 from tests.storage.device_kernels import DeviceFile
+from tests.waiting import wait_for
 
 
 @pytest.fixture
@@ -242,3 +243,26 @@ def test_a_journal_that_is_full_says_so_instead_of_playing_back_half(device, fil
 def test_a_table_that_nothing_follows_says_so(tmp_path):
     with pytest.raises(RuntimeError, match="not attached"):
         FaultTable().after_crash(tmp_path, 1)
+
+
+def test_a_fault_armed_while_calls_stream_by_strikes_one_of_them(device, file):
+    """Counted from a number that was read, its call could have passed before the table was armed."""
+    ended = threading.Event()
+    results: list[int] = []
+
+    def stream() -> None:
+        while not ended.is_set():
+            if code := file.write(b"x", 0):
+                results.append(code)
+
+    threads = [threading.Thread(target=stream, name=f"stream-{k}") for k in range(3)]
+    for thread in threads:
+        thread.start()
+    for struck in range(1, 31):
+        arm(device, (Fault(Site.WRITE, 1, code=errno.EIO),))
+        wait_for(lambda struck=struck: len(results) == struck, what="the fault to strike")
+    ended.set()
+    for thread in threads:
+        thread.join(20)
+
+    assert results == [-errno.EIO] * 30

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -88,8 +90,23 @@ def descriptors() -> dict[str, str]:
 def copy_after_crash(folder: Path, faults: FaultTable, seed: int | None) -> Path:
     """Copy the log folder/"log", open or not, as a crash now may leave it (seed None: the least); return the copy."""
     copy = folder / f"crash-{seed}"
-    copy.mkdir()
-    for path in sorted((folder / "log").glob("*.wal")):
-        (copy / path.name).write_bytes(path.read_bytes())
+    wait_for(lambda: _copy_unless_files_change(folder / "log", copy), what="a moment without a roll or a recycling")
     faults.after_crash(copy, seed)
     return copy
+
+
+def _copy_unless_files_change(log: Path, copy: Path) -> bool:
+    """Copy the segments; return whether the folder stayed the same, as it does for a disk that stops at an instant."""
+    shutil.rmtree(copy, ignore_errors=True)
+    copy.mkdir()
+    before = _entries(log)
+    with suppress(FileNotFoundError):
+        for name in sorted(before):
+            (copy / name).write_bytes((log / name).read_bytes())
+    return _entries(log) == before
+
+
+def _entries(log: Path) -> dict[str, int]:
+    """Return the log's segments and the inodes they are."""
+    with os.scandir(log) as found:
+        return {entry.name: entry.inode() for entry in found if entry.name.endswith(".wal")}
