@@ -270,24 +270,24 @@ METRICS: tuple[Metric, ...] = (
         _ramdisk(lambda r: r.lost_files),
     ),
     Metric(
-        "ramdisk_ram_blocks_written_total",
+        "ramdisk_ram_written_blocks_total",
         _C,
         "Blocks written to memory.",
         (),
         _ramdisk(lambda r: r.ram_blocks_written),
     ),
     Metric(
-        "ramdisk_ram_bytes_written_total", _C, "Bytes written to memory.", (), _ramdisk(lambda r: r.ram_bytes_written)
+        "ramdisk_ram_written_bytes_total", _C, "Bytes written to memory.", (), _ramdisk(lambda r: r.ram_bytes_written)
     ),
     Metric(
-        "ramdisk_disk_blocks_written_total",
+        "ramdisk_disk_written_blocks_total",
         _C,
         "Blocks written to disk directly.",
         (),
         _ramdisk(lambda r: r.disk_blocks_written),
     ),
     Metric(
-        "ramdisk_disk_bytes_written_total",
+        "ramdisk_disk_written_bytes_total",
         _C,
         "Bytes written to disk directly.",
         (),

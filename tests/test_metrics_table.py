@@ -174,6 +174,10 @@ def test_a_counter_or_gauge_reads_its_own_field(row: Metric) -> None:
 # What of the store no row exports, and what a row's name says in other words than the field.
 RAMDISK_NOT_EXPORTED = {"epoch", "epoch_started_ns", "ram_dir", "disk", "chunk_bytes", "block_size_bytes", "replicas"}
 RAMDISK_NAMES = {
+    "ram_written_blocks": "ram_blocks_written",
+    "ram_written_bytes": "ram_bytes_written",
+    "disk_written_blocks": "disk_blocks_written",
+    "disk_written_bytes": "disk_bytes_written",
     "persist_rate_limit_bytes": "persist_rate_bytes",
     "evicted_without_read_blocks": "evicted_without_read",
     "oldest_at_risk_seconds": "oldest_at_risk_ns",
