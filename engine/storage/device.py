@@ -237,7 +237,7 @@ def _planned(device, site):  # type: ignore[no-untyped-def]
 
     Each row counts the calls of its site down: a fault armed on a device at work strikes the nth call from then.
     """
-    code, short = np.int64(0), np.int64(0)
+    code, short, stall = np.int64(0), np.int64(0), np.int64(0)
     if load(device, "armed") == 0:
         return code, short
     for k in range(FAULT_ROWS):
@@ -246,12 +246,13 @@ def _planned(device, site):  # type: ignore[no-untyped-def]
             continue
         left = add_cell(row, F_LEFT, -1)
         if left == 1 or (left < 1 and row[F_EVERY] != 0):
-            if row[F_STALL] > 0:
-                _sleep(row[F_STALL])
+            stall += row[F_STALL]
             if code == 0:
                 code = row[F_ERRNO]
             if short == 0:
                 short = row[F_SHORT]
+    if stall > 0:  # once this call is counted by every row: others pass it meanwhile
+        _sleep(stall)
     return code, short
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import random
+import weakref
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -59,7 +60,11 @@ class FaultTable:
         self._recycled: dict[int, int] = {}  # new number: the one whose file it was
 
     def attach(self, device: npt.NDArray[np.void]) -> None:
-        """Make `device` follow this table and keep its journal here."""
+        """Make `device` follow this table and keep its journal here.
+
+        The device holds addresses of this table's arrays, so they live as long as the device's array does.
+        """
+        weakref.finalize(device, _let_go, self._rows, self._bytes).atexit = False
         self._device = device
         device["journal_rows"], device["journal_limit"] = self._rows.ctypes.data, len(self._rows)
         device["journal_bytes"], device["journal_size"] = self._bytes.ctypes.data, self._bytes.size
@@ -144,6 +149,10 @@ def arm(device: npt.NDArray[np.void], faults: tuple[Fault, ...]) -> None:
         table[k] = (fault.site, fault.nth, fault.every, fault.code, fault.stall_ns, fault.short_bytes)
     device["faults"][0] = table
     device["armed"] = len(faults)
+
+
+def _let_go(*_: object) -> None:
+    """Do nothing: until its device's array is gone, the finalizer that calls this keeps what it is given."""
 
 
 def error_name(code: int) -> str:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from pathlib import Path
 
+from engine.errors import FileTrouble
 from engine.units import Txid
 from engine.wal.errors import BadReference, LogDamaged
 from engine.wal.walk import LogWalk
+
+_LOOKS = 100  # at a folder whose files go away under a reader; each look sees later ones
 
 
 def read_records(folder: Path, *, start_txid: int = 1, up_to: int | None = None) -> Iterator[tuple[Txid, bytes]]:
@@ -19,16 +23,23 @@ def read_records(folder: Path, *, start_txid: int = 1, up_to: int | None = None)
     Raises NotALog, LogDamaged, UnsupportedVersion, FileTrouble, BadReference for an `up_to` the log does not hold.
     """
     wanted = start_txid
+    looks = 0
     while True:
         walk = LogWalk(folder, start_txid=wanted, up_to=up_to)
         before = wanted
-        for piece in walk.pieces():
-            for txid, payload in piece.records():
-                if up_to is not None and txid > up_to:
-                    return
-                if txid >= wanted:
-                    yield txid, payload
-                    wanted = txid + 1
+        try:
+            for piece in walk.pieces():
+                for txid, payload in piece.records():
+                    if up_to is not None and txid > up_to:
+                        return
+                    if txid >= wanted:
+                        yield txid, payload
+                        wanted = txid + 1
+        except FileTrouble as trouble:  # of a segment that was listed, below the checkpoint, and is gone by now
+            looks += 1
+            if trouble.errno != errno.ENOENT or looks == _LOOKS:
+                raise
+            continue
         if up_to is None or wanted > up_to:
             return
         if wanted == before:  # not even a segment that was rolled to since the last look

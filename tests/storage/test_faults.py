@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import gc
 import threading
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -109,6 +111,21 @@ def test_a_planned_stall_delays_its_call(device, file, site):
     assert not done.wait(0.05)
     thread.join(20)
     assert done.is_set()
+
+
+def test_a_call_that_stalls_has_been_counted_by_every_row(device, file):
+    """Or the next call, which passes it, would take its place in the rows behind."""
+    stall = Fault(Site.SYNC, 1, stall_ns=Nanoseconds(300_000_000))
+    FaultTable(stall, Fault(Site.SYNC, 2, code=errno.EIO)).attach(device)
+    results: list[int] = []
+    thread = threading.Thread(target=lambda: results.append(file.sync()), name="stalled")
+    thread.start()
+    wait_for(lambda: device["sync_calls"][0] == 1)
+
+    assert file.sync() == -errno.EIO
+
+    thread.join(20)
+    assert results == [0]
 
 
 def test_more_faults_than_rows_are_refused():
@@ -229,6 +246,23 @@ def test_a_recycled_file_holds_its_old_bytes_where_nothing_was_synced_over_them(
     assert left == bytes(4096) + (b"old" * 2000)[4096:].ljust(4096, b"\0")
     assert left_after(table, again, None)[4096:4396] == b"new" * 100
     again.close()
+
+
+def test_a_journal_lives_as_long_as_the_device_that_writes_to_it_and_no_longer(disk_path):
+    device, table = make_device(parse_device("real"), "fdatasync"), FaultTable()
+    table.attach(device)
+    journal = weakref.ref(table._bytes)
+    del table
+    gc.collect()
+    assert journal() is not None
+    file = DeviceFile(device, disk_path)
+    file.write(b"into the journal", 0)
+    file.close()
+
+    del file, device
+    gc.collect()
+
+    assert journal() is None
 
 
 def test_a_journal_that_is_full_says_so_instead_of_playing_back_half(device, file):

@@ -79,3 +79,14 @@ def test_a_closed_log_is_recovered_whole_over_recycled_segments(disk_path):
     assert contents.torn is None
     assert contents.last_txid == len(payloads)
     assert kept == [(txid, payloads[txid - 1]) for txid in range(contents.first_txid, len(payloads) + 1)]
+
+
+def test_reading_does_not_mind_segments_below_its_start_that_are_recycled_under_it(busy_log):
+    for _ in range(60):
+        durable = busy_log.durable_txid
+        start = max(durable - 20, 1)
+        busy_log.checkpoint(start - 1)
+
+        found = list(read_records(busy_log.folder, start_txid=start, up_to=durable))
+
+        assert found == [(txid, b"%d" % txid) for txid in range(start, durable + 1)]

@@ -11,8 +11,8 @@ import pytest
 
 from engine.native.kernel import inner
 from engine.native.locks import lock, unlock
-from engine.storage.faults import FaultTable
-from engine.units import Bytes
+from engine.storage.faults import Fault, FaultTable, Site
+from engine.units import Bytes, Nanoseconds
 from engine.wal.errors import LogClosed, LogLocked, RecordTooLarge
 from engine.wal.log import Log
 from engine.wal.meter import SYNC
@@ -499,8 +499,10 @@ def test_close_lets_commits_in_progress_end_and_takes_no_more(model, disk_path):
 
 def test_close_waits_for_a_sync_that_others_made_needless(disk_path):
     """Its descriptor is closed only then: its number could be another file's by the time it is used."""
-    log = open_log(disk_path / "log", model="handler", device="serial:50ms")
+    faults = FaultTable(Fault(Site.SYNC, 2, stall_ns=Nanoseconds(300_000_000)))
+    log = open_log(disk_path / "log", model="handler", faults=faults)
     threads = start_a_needless_sync(log)
+    wait_for(lambda: log.shared.device["sync_calls"][0] == 2, what="the other sync")
 
     log.close()
 
