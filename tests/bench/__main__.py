@@ -8,6 +8,7 @@ Each runs in a process of its own. The exit code is 1 where one broke, and 0 oth
 from __future__ import annotations
 
 import argparse
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -39,6 +40,7 @@ def main() -> int:
     unknown = [name for name in given.names if name not in programs]
     if unknown:
         parser.error(f"no benchmark named {unknown[0]!r}; there are {', '.join(programs)}")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     broken, targets = [], []
     for name in given.names or programs:
         print(f"\n=== {name}", flush=True)
@@ -65,10 +67,14 @@ def _run(name: str, arguments: list[str]) -> tuple[int, list[str]]:
     command = [sys.executable, "-m", f"tests.bench.{name}", *arguments]
     found = []
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-        for line in process.stdout or ():
-            print(line, end="", flush=True)
-            if line.startswith(TARGET + " "):
-                found.append(line.rstrip())
+        try:
+            for line in process.stdout or ():
+                print(line, end="", flush=True)
+                if line.startswith(TARGET + " "):
+                    found.append(line.rstrip())
+        except BaseException:
+            process.terminate()  # it removes what it made
+            raise
     return process.returncode, found
 
 

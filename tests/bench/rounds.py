@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import signal
 import statistics
 import sys
 import tempfile
@@ -70,6 +71,7 @@ def plan(about: str | None, *, short: float, full: float, rounds: int = 5) -> It
     parser.add_argument("--path", type=Path, help="folder on the disk to measure; a temporary one is made in it")
     given = parser.parse_args()
     seconds = given.seconds or (full if given.full else short)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that what was made is removed
     with tempfile.TemporaryDirectory(prefix="tidegauge-bench-", dir=given.path or _disk()) as folder:
         say(f"# {title}")
         say(f"machine: {machine_line(Path(folder))}")
