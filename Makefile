@@ -13,7 +13,6 @@ KERNEL_TESTS := $(wildcard tests/native tests/measure tests/storage tests/wal te
 BOUNDS := NUMBA_BOUNDSCHECK=1 TIDEGAUGE_KERNELS=$(abspath .kernels-bounds)
 
 # Every benchmark that can be run by itself.
-BENCH ?= $(patsubst tests/bench/%.py,%,$(shell grep -l "__main__" tests/bench/*.py 2>/dev/null))
 
 .PHONY: help demo test test-screen test-kernels test-engine test-bounds test-pythons test-cluster lint format bench fuzz docs clean venv
 
@@ -68,7 +67,7 @@ format: venv ## let ruff put the format right
 
 bench: ## side by side with peers on this disk; takes minutes; BENCH="wal_peers wal_bare" for some
 	@.ci/venv $(VENV) dev,bench
-	@for name in $(BENCH); do echo "== $$name"; $(RUN)/python -m tests.bench.$$name || exit 1; done
+	$(RUN)/python -m tests.bench $(BENCH)
 
 fuzz: venv ## the property tests, with many more examples than make test gives them
 	$(RUN)/python -m pytest --hypothesis-profile=fuzz --timeout=1800 -m "not slow" tests
