@@ -15,14 +15,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
+import sys
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import ClassVar
 
 import click
+from textual import events
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
+from textual.geometry import Size
 from textual.screen import Screen
 
 from dashboard import keys
@@ -132,6 +136,7 @@ class TideApp(App[int]):
     def tick(self) -> None:
         """Take what is new and draw what is due."""
         self._ticks += 1
+        self._heed_size()
         self._take()
         calm = self._paused_at is not None or not self.app_focus
         if calm and self._ticks % FRAMES_PER_SECOND:
@@ -158,6 +163,15 @@ class TideApp(App[int]):
         self.failure = self.failure or error
         self._return_code = FAILED
         self._close_messages_no_wait()
+
+    def _heed_size(self) -> None:
+        """Take the size as it is now: of many SIGWINCH in a row, the last may have come too early or not at all."""
+        if not self._with_signals or self.is_headless:
+            return
+        with contextlib.suppress(OSError, ValueError):
+            size = Size(*os.get_terminal_size(sys.__stdout__.fileno()))  # type: ignore[union-attr]
+            if size and size != self.size:
+                self.post_message(events.Resize(size, size))
 
     # What is shown.
 

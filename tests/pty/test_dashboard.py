@@ -101,7 +101,6 @@ def test_a_terminal_that_is_too_small_says_so_and_grows(dashboard: Open) -> None
     assert program.wait_for_end() == 0
 
 
-@pytest.mark.xfail(reason="under load the last resize of a storm is sometimes not drawn")
 def test_a_storm_of_resizes_ends_in_a_whole_screen(dashboard: Open) -> None:
     program = dashboard()
     program.wait_for_text("sync-bound")
