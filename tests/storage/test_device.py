@@ -218,3 +218,19 @@ def test_a_device_becomes_another_one(disk_path, files):
     assert files[0].sync() == 0
 
     assert (device[0]["queue_next"], device[0]["sync_calls"]) == (0, 1)
+
+
+def test_a_turn_is_passed_on_though_the_device_became_another_one_meanwhile(disk_path, files):
+    """Whoever changes a device waits for its syncs; a hung one must not leave the queue standing for ever."""
+    device = device_of("serial:200ms")
+    files.append(DeviceFile(device, disk_path))
+    thread = threading.Thread(target=files[0].sync, name="sync")
+    thread.start()
+    wait_for(lambda: device["queue_next"][0] == 1)
+    configure(device, parse_device("real"), "fdatasync")
+    thread.join(20)
+
+    configure(device, parse_device("serial:1us"), "fdatasync")
+
+    assert files[0].sync() == 0
+    assert device["queue_served"][0] == 2

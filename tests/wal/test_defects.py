@@ -80,7 +80,10 @@ def test_hbase_8755_a_failure_is_final_though_the_next_call_would_succeed(model,
             with pytest.raises(LogPoisoned, match=r"Input/output error \(EIO\)"):
                 log.commit(b"lost")
 
-        assert log.durable_txid == 1
+        with pytest.raises(LogPoisoned):
+            log.commit(b"not even appended", durable=False)
+
+        assert (log.durable_txid, log.watermarks()["appended"]) == (1, 2)
         calls = log.shared.device[0]["write_calls" if site is Site.WRITE else "sync_calls"]
 
     assert calls == 2, "nothing is tried again, by a later commit or by close"
@@ -313,6 +316,22 @@ def test_hbase_25984_no_wake_is_lost_between_many_short_commits(model, disk_path
             commit_from_threads(log, threads, 300, size=8)
 
         assert log.durable_txid == 300 * 12
+
+
+def test_hbase_25984_who_waits_during_the_last_sync_of_others_is_woken_to_its_own(model, disk_path):
+    """The first returns and never commits again: nobody but the waiter is left to make its record durable."""
+    with open_log(disk_path / "log", model=model, device=DEVICE) as log:
+        with Gate(log) as gate:
+            first = Committer(log, b"first")
+            gate.await_waiting(1)
+            second = Committer(log, b"second")
+            await_appended(log, 2)
+            wait_for(lambda: is_asleep(second.thread_id), what="the second to sleep")
+
+            gate.let_pass()
+
+            assert first.outcome() == 1
+        assert second.outcome() == 2
 
 
 def test_hbase_25984_room_that_only_unsynced_records_wait_for_is_made(disk_path):

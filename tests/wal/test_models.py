@@ -569,8 +569,10 @@ def test_meters_agree_with_each_other_and_with_the_device(model, sync, disk_path
 
 
 def test_each_commit_is_charged_the_sync_that_covered_it(model, disk_path):
+    """Writes are slow, too, so that most syncs begin while another batch is taken and not yet written."""
     latency = 2_000_000
-    with open_log(disk_path / "log", model=model, device="serial:2ms") as log:
+    faults = FaultTable(Fault(Site.WRITE, 1, every=True, stall_ns=Nanoseconds(latency)))
+    with open_log(disk_path / "log", model=model, device="serial:2ms", faults=faults) as log:
         run_crew(log, 4, 8)
         totals = log.meter_totals()
 
@@ -578,6 +580,7 @@ def test_each_commit_is_charged_the_sync_that_covered_it(model, disk_path):
     assert commits == 32
     assert totals["stage_ns"][SYNC] >= commits * latency
     assert totals["sync_ns"] >= totals["sync"].sum() * latency
+    assert totals["stage_ns"].sum() == totals["commit_ns"]
 
 
 def test_unmetered_rows_count_syncs_but_no_commits(model, disk_path):
