@@ -81,7 +81,13 @@ def verdict_line(verdict: Verdict, width: int, glyphs: Glyphs) -> Line:
     """Return the verdict: a mark and its text in the colour of its mood."""
     mark: Line = ((f"{glyphs.bullet} ", verdict.mood),)
     head: Line = (*mark, ("verdict  ", "title")) if width_of(mark) + 9 + len(verdict.line()) <= width else mark
-    text = cut(verdict.line(), width - width_of(head), glyphs)
+    room = width - width_of(head)
+    hint = f"; {verdict.hint}" if verdict.hint else ""  # what to press is the last to go
+    text = (
+        cut(verdict.text, room - len(hint), glyphs) + hint
+        if len(hint) < room // 2
+        else cut(verdict.line(), room, glyphs)
+    )
     return (*head, (text, f"{verdict.mood}-word"))
 
 

@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from engine.errors import TidegaugeError
+from engine.errors import TidegaugeError, error_text
 from engine.events import EventLog, Severity
 from engine.measure.clock import Clock
 from engine.snapshot import Absent, FineHistogram, Histogram, SegmentRow, WalSnapshot, WalStages
@@ -325,7 +325,7 @@ def _snapshot(epoch: _Epoch, *, running: bool) -> WalSnapshot:
         epoch=epoch.number,
         epoch_started_ns=epoch.started_ns,
         state=state,  # type: ignore[arg-type]  # one of the three literals above
-        poison="" if poison is None else f"{error_name(poison.errno)}: {poison}",
+        poison="" if poison is None else error_text(poison.errno),
         model=log.model.name,
         device=log.device.label,
         sync=sync_label(log.sync),

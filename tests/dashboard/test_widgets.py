@@ -139,6 +139,13 @@ def test_bars_fill_their_width_whatever_they_say(width: int, glyphs: Glyphs, wor
     assert width_of(state_line(("*", "good"), ("running", "good-word"), [words] * 5, words, width, glyphs)) <= width
 
 
+def test_a_long_verdict_is_cut_before_its_hint() -> None:
+    line = verdict_line(Verdict("bad", "poisoned: " + "x" * 90, "press s to reopen"), 58, RICH)
+
+    assert text_of([line]).endswith("x…; press s to reopen")
+    assert width_of(line) == 58
+
+
 def test_a_narrow_headline_keeps_what_ranks_first_in_its_order() -> None:
     figures = [
         Figure("ops/s", "1", "", 0),
