@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from engine.measure.buckets import LADDER_NS
 from engine.native.kernel import inner
 from engine.native.locks import lock, unlock
 from engine.storage.faults import Fault, FaultTable, Site
@@ -578,6 +579,7 @@ def test_each_commit_is_charged_the_sync_that_covered_it(model, disk_path):
 
     commits = int(totals["commit"].sum())
     assert commits == 32
+    assert totals["stage"][SYNC][: LADDER_NS.index(latency)].sum() == 0, "a commit that took part in no sync"
     assert totals["stage_ns"][SYNC] >= commits * latency
     assert totals["sync_ns"] >= totals["sync"].sum() * latency
     assert totals["stage_ns"].sum() == totals["commit_ns"]
