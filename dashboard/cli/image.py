@@ -102,6 +102,7 @@ def load(file: Path, threads: int, md5: bool, target: str | None) -> int:
 
     if target is not None:
         check_target(target)
+    _refuse_other_files(file)
     loaded, problem = run_watched(
         f"load {file.name}", lambda tree, stop: _load_checked(file, threads, md5, tree, stop), *_LOADING
     )
@@ -167,6 +168,7 @@ def save(
     if target is not None:
         check_target(target)
     _refuse_legacy_options(layout, codec, sections)
+    _refuse_other_files(file)
 
     def work(tree: PhaseTree, stop: threading.Event) -> Any:
         from engine.fsimage.save import SaveOptions, save_image
@@ -245,6 +247,13 @@ def _load_checked(file: Path, threads: int, md5: bool, tree: PhaseTree, stop: th
     loaded = load_image(file, clock=SystemClock(), threads=threads, phases=tree, cancel=stop, check_md5=md5)
     checked = loaded.wait_for_checksum()
     return loaded, "" if checked is None else checked.problem
+
+
+def _refuse_other_files(file: Path) -> None:
+    """Raise what a load would raise at once, before kernels are loaded for it, or compiled for a minute."""
+    from engine.fsimage.container import open_container
+
+    open_container(file)
 
 
 def _refuse_legacy_options(layout: str, codec: str, sections: int) -> None:

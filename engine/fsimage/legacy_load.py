@@ -359,7 +359,8 @@ def _behind(load: Load, namespace: Namespace, head: LegacyHead, at: int) -> Name
 
 def _texts(rows: list[int], values: list[bytes]) -> Texts:
     start = np.cumsum([0, *(len(value) for value in values)])
-    return Texts(np.array(rows, np.int32), start.astype(np.int64), np.frombuffer(b"".join(values), np.uint8))
+    heap = np.frombuffer(bytearray().join(values), np.uint8)  # writable, as the arrays that kernels are compiled for
+    return Texts(np.array(rows, np.int32), start.astype(np.int64), heap)
 
 
 def _open_files(

@@ -81,11 +81,23 @@ def test_what_is_no_image_fails_in_one_line(tmp_path):
     path = tmp_path / "x"
     path.write_bytes(b"\x1b[2Jno image")
 
-    for command in ("info", "load"):
-        result = run("image", command, path)
+    for words in (("info", path), ("load", path), ("save", path, tmp_path / "out")):
+        result = run("image", *words)
         assert result.exit_code == Exit.FAILED
         assert "not an fsimage" in result.stderr
         assert result.stderr.count("\n") == 1 and result.stderr.strip().isprintable()
+
+
+def test_what_is_no_image_is_refused_before_a_kernel_is_loaded(tmp_path):
+    path = tmp_path / "x"
+    path.write_bytes(b"no image")
+    program = (
+        f"import sys\nsys.argv = ['tidegauge', 'image', 'load', {str(path)!r}]\n"
+        "from dashboard.cli.main import main\n"
+        "try: main()\nexcept SystemExit: pass\nprint('LOADED', 'numba' in sys.modules)"
+    )
+
+    assert printed_by(program).endswith("LOADED False")
 
 
 def test_load_prints_counts_phases_and_a_verdict(made):
