@@ -62,7 +62,7 @@ def _export(engine: Engine, progress: Progress, at_end: contextlib.ExitStack, *,
     try:
         exporter.start()
     except CannotListen as error:
-        progress.note(f"no /metrics: {error}")
+        progress.note(f"no /metrics: {error}", "warn")
         return
     at_end.callback(exporter.stop)
     progress.note(f"serving {exporter.url}")

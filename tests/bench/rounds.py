@@ -1,7 +1,8 @@
 """Rounds: run contenders side by side, and say what came of it.
 
-A shared disk is never twice the same, so contenders take turns (A B C A B C ...) and each round's figures are
-compared with that round's: a ratio is the median of the rounds' ratios, not a ratio of figures taken minutes apart.
+A shared disk is never twice the same, so contenders take turns and each round's figures are compared with that
+round's: a ratio is the median of the rounds' ratios, not a ratio of figures taken minutes apart. Each round begins with
+the next contender (A B C, B C A, ...), for a disk may give more to whoever comes first.
 Nothing here fails because something was slow: a target is printed as met or missed, and only what breaks ends a
 program with an exit code.
 """
@@ -106,13 +107,15 @@ def take_turns(contenders: Mapping[str, Callable[[], T]], rounds: int) -> Rounds
     """Run every contender once a round; one that raises Skipped is left out from then on."""
     found: dict[str, list[T]] = {name: [] for name in contenders}
     skipped: dict[str, str] = {}
+    names = list(contenders)
     for number in range(rounds):
-        for name, measure in contenders.items():
+        first = number % len(names)
+        for name in names[first:] + names[:first]:
             if name in skipped:
                 continue
             progress(f"round {number + 1} of {rounds}: {name}")
             try:
-                found[name].append(measure())
+                found[name].append(contenders[name]())
             except Skipped as reason:
                 skipped[name] = str(reason)
                 del found[name]

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from dashboard.cli import screen
-from dashboard.starter import Progress, StartCancelled
+from dashboard.starter import Note, Progress, StartCancelled
 from engine.snapshot import WalSnapshot
 from tests.cli.commands import run
 from tests.waiting import wait_for
@@ -46,7 +46,7 @@ def test_the_screen_gets_the_engine_that_the_flags_describe_and_metrics_are_serv
         try:
             seen["wal"] = wait_for(lambda: isinstance(wal := engine.sample().wal, WalSnapshot) and wal, what="the log")
             (seen["note"],) = progress.notes
-            port = int(seen["note"].removesuffix("/metrics").rpartition(":")[2])
+            port = int(seen["note"].text.removesuffix("/metrics").rpartition(":")[2])
             connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
             connection.request("GET", "/healthz")
             seen["health"] = connection.getresponse().read()
@@ -66,13 +66,13 @@ def test_the_screen_gets_the_engine_that_the_flags_describe_and_metrics_are_serv
     wal = seen["wal"]
     assert (wal.model, wal.device, wal.sync) == ("handler-recheck", "parallel 1 ms (simulated)", "fsync")
     assert wal.value_size_bytes == 100
-    assert seen["note"].startswith("serving http://127.0.0.1:")
+    assert seen["note"].text.startswith("serving http://127.0.0.1:")
     assert seen["health"] == b"ok\n"
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("exporter")]
 
 
 def test_a_port_in_use_is_noted_and_the_dashboard_goes_on(disk_path: Path, open_with: Callable[[Use], None]) -> None:
-    notes: list[str] = []
+    notes: list[Note] = []
 
     def use(make_engine: Callable[[Progress], Any]) -> int:
         progress = Progress()
@@ -86,7 +86,8 @@ def test_a_port_in_use_is_noted_and_the_dashboard_goes_on(disk_path: Path, open_
         result = run("--path", disk_path / "log", "--port", port)
 
     assert result.exit_code == 0
-    assert notes == [f"no /metrics: port {port} on 127.0.0.1 is in use by another program; choose another with --port"]
+    text = f"no /metrics: port {port} on 127.0.0.1 is in use by another program; choose another with --port"
+    assert notes == [Note(text, "warn")]
 
 
 def test_without_an_exporter_nothing_listens(disk_path: Path, open_with: Callable[[Use], None]) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import FileTrouble
 from engine.storage.folders import lock_folder
 from engine.wal.dump import dump_log
 from engine.wal.errors import LogDamaged, LogLocked, NotALog, UnsupportedVersion
@@ -281,12 +280,14 @@ def test_a_later_version_is_not_repaired(folder):
     assert snapshot(folder) == before
 
 
-def test_a_segment_that_vanishes_under_the_reader_of_a_log_at_rest_is_an_error(folder):
+def test_a_segment_that_vanishes_under_the_reader_of_a_log_at_rest_is_damage(folder):
     reader = read_records(folder)
     next(reader)
     (folder / SECOND).unlink()
 
-    with pytest.raises(FileTrouble, match=r"00000002.wal: cannot read: No such file"):
+    with pytest.raises(
+        LogDamaged, match=rf"{SECOND}: damaged at byte 0: found no such file, .* since {THIRD} is there"
+    ):
         list(reader)
 
 
