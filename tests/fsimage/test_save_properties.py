@@ -7,6 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from google.protobuf import descriptor_pb2 as descriptor
+from google.protobuf import descriptor_pool as pools
+from google.protobuf import message_factory as factory
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -144,10 +147,6 @@ _SCHEMA = {
 @pytest.fixture(scope="module")
 def messages() -> dict[str, Any]:
     """Return protobuf's own classes for the published field numbers."""
-    reason = "the package protobuf is not installed"
-    descriptor = pytest.importorskip("google.protobuf.descriptor_pb2", reason=reason)
-    pools = pytest.importorskip("google.protobuf.descriptor_pool", reason=reason)
-    factory = pytest.importorskip("google.protobuf.message_factory", reason=reason)
     file = descriptor.FileDescriptorProto(name="fsimage.proto", package="t", syntax="proto2")
     kinds = descriptor.FieldDescriptorProto
     for name, fields in _SCHEMA.items():
