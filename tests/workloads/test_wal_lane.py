@@ -175,7 +175,8 @@ def test_a_stall_where_there_is_no_sync_is_not_kept_for_later(start):
     ("sync", "site"), [("fdatasync", "sync"), ("fsync", "sync"), ("dsync", "write"), ("none", "write")]
 )
 def test_an_injected_error_poisons_the_log_and_a_reopened_one_goes_on(sync, site, start):
-    engine = start(sync=sync, handlers=4)
+    # One segment for the whole test: a fault that strikes while a segment is rolled is "at a roll".
+    engine = start(sync=sync, handlers=4, device="serial:5ms", segment_size=64 * SEGMENT)
     await_commits(engine)
 
     engine.wal.fail_next_sync()
