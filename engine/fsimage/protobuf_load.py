@@ -218,9 +218,9 @@ def _fill(load: Load, step: Phase, pieces: list[Piece]) -> tuple[InodeColumns, B
     nothing = make_inode_columns(0), make_block_columns(0), np.zeros(0, np.uint8), ik.make_sparse_arrays(counts[0])
 
     def count(index: int) -> None:
-        _walk(load, step, pieces[index], False, *nothing, counts[index + 1], counts[0], advance=False)
+        _walk(load, counting, pieces[index], False, *nothing, counts[index + 1], counts[0])
 
-    with step.phase("count") as counting:
+    with step.phase("count", total=rows) as counting:
         run_pieces(len(pieces), count, threads=load.threads, phase=counting, cancel=load.cancel)
     bases = np.cumsum(counts, axis=0)
     totals = bases[-1]
@@ -232,7 +232,7 @@ def _fill(load: Load, step: Phase, pieces: list[Piece]) -> tuple[InodeColumns, B
 
     def fill(index: int) -> None:
         cursors, limits = bases[index].copy(), bases[index + 1]
-        _walk(load, step, pieces[index], True, inodes, blocks, names, sparse, cursors, limits, advance=True)
+        _walk(load, step, pieces[index], True, inodes, blocks, names, sparse, cursors, limits)
 
     with step.phase("columns") as filling:
         run_pieces(len(pieces), fill, threads=load.threads, phase=filling, cancel=load.cancel)
@@ -264,9 +264,8 @@ def _walk(
     sparse: ik.SparseArrays,
     cursors: I64Array,
     limits: I64Array,
-    *,
-    advance: bool,
 ) -> None:
+    """Walk a piece in bounded steps; `step` counts what was passed."""
     at, report = piece.start, np.zeros(3, np.int64)
     while at < piece.end:
         load.check()
@@ -290,8 +289,7 @@ def _walk(
         if at < 0:
             found, allowed = ik.describe(int(report[ik.CODE]), int(report[ik.VALUE]))
             raise load.container.damage(INODE, piece.shift + int(report[ik.OFFSET]), found, allowed)
-        if advance:
-            step.advance(int(cursors[ik.ROWS]) - row, read=at - begin)
+        step.advance(int(cursors[ik.ROWS]) - row, read=at - begin)
 
 
 _PROBLEMS = {

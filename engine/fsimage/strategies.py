@@ -24,12 +24,12 @@ from engine.errors import BadValue
 from engine.fsimage.container import open_container
 from engine.fsimage.errors import LoadCancelled
 from engine.fsimage.legacy_layout import Feature
-from engine.fsimage.legacy_load import damage, read_head
+from engine.fsimage.legacy_load import LegacyHead, damage, read_head
 from engine.fsimage.legacy_reader import LegacyError, LegacyReader
-from engine.fsimage.load import load_image
+from engine.fsimage.load import LOADING, load_image
 from engine.measure.clock import Clock
-from engine.measure.phases import PhaseTree
-from engine.units import Nanoseconds
+from engine.measure.phases import Phase, PhaseTree
+from engine.units import Bytes, Nanoseconds
 
 _ALL_TIMES = Feature.MTIME | Feature.ATIME | Feature.BLOCK_SIZE
 _WITH_ATIME, _BLOCK, _OLD_BLOCK = Struct(">Hqqq"), Struct(">qqq"), Struct(">qq")
@@ -149,28 +149,43 @@ class _Resolver:
 
 
 def run_strategy(
-    path: Path, strategy: Strategy, *, clock: Clock, threads: int = 2, cancel: threading.Event | None = None
+    path: Path,
+    strategy: Strategy,
+    *,
+    clock: Clock,
+    threads: int = 2,
+    phases: PhaseTree | None = None,
+    cancel: threading.Event | None = None,
 ) -> StrategyRun:
-    """Load a full-path legacy image by a strategy, and say what it took. Raises as load_image does, and BadValue."""
+    """Load a full-path legacy image by a strategy, and say what it took. Raises as load_image does, and BadValue.
+
+    phases: the tree to report to.
+    """
     if strategy is Strategy.COLUMNAR:
         begin = clock.monotonic_ns()
         lookups: list[int] = []
         loaded = load_image(
-            path, clock=clock, threads=threads, phases=PhaseTree(clock), cancel=cancel, check_md5=False, lookups=lookups
+            path, clock=clock, threads=threads, phases=phases, cancel=cancel, check_md5=False, lookups=lookups
         )
         elapsed = Nanoseconds(clock.monotonic_ns() - begin)
         return StrategyRun(strategy, loaded.namespace.rows, elapsed, sum(lookups), None)
     begin = clock.monotonic_ns()
-    root, inodes, resolver = load_objects(path, strategy, clock=clock, cancel=cancel)
+    root, inodes, resolver = load_objects(path, strategy, clock=clock, phases=phases, cancel=cancel)
     del root
     elapsed = Nanoseconds(clock.monotonic_ns() - begin)
     return StrategyRun(strategy, inodes, elapsed, resolver.calls, Nanoseconds(resolver.elapsed))
 
 
 def load_objects(
-    path: Path, strategy: Strategy, *, clock: Clock, cancel: threading.Event | None = None
+    path: Path,
+    strategy: Strategy,
+    *,
+    clock: Clock,
+    phases: PhaseTree | None = None,
+    cancel: threading.Event | None = None,
 ) -> tuple[Node, int, _Resolver]:
     """Load into a tree of objects; return its root, the inodes read, and the resolver."""
+    tree = PhaseTree(clock) if phases is None else phases
     container = open_container(path)
     if container.is_protobuf:
         raise BadValue(what="image", given=path.name, allowed=f"a legacy layout for strategy {strategy.value}")
@@ -179,37 +194,54 @@ def load_objects(
         raise BadValue(
             what="image", given=path.name, allowed="an uncompressed layout with full paths (to -29, -32, -41)"
         )
+    rows = head.header.inode_count
+    with (
+        tree.phase(LOADING, size_bytes=Bytes(container.data.size)) as loading,
+        loading.phase("Inodes", total=rows) as step,
+    ):
+        try:
+            root, resolver = _read_tree(head, strategy, clock, step, cancel or threading.Event())
+        except LegacyError as error:
+            raise damage(container, error.offset, error.found, error.allowed) from error
+    return root, rows, resolver
+
+
+def _read_tree(
+    head: LegacyHead, strategy: Strategy, clock: Clock, step: Phase, cancel: threading.Event
+) -> tuple[Node, _Resolver]:
+    """Read every record into the tree. Raises LegacyError or LoadCancelled."""
     reader = LegacyReader(head.data.data, head.start)
     read_rest = _READERS[strategy]
-    try:
-        record_at, first = reader.at, bytes(reader.utf8())
-        root = read_rest(reader, head.features, b"", {})
-        if first not in (b"", b"/") or root.children is None:
-            raise LegacyError(record_at, "a first record that is not the root directory", "the root")
-        resolver = _Resolver(root, clock)
-        owners: dict[tuple[bytes, bytes], int] = {}
-        last_parent_path, parent = b"", root
-        for index in range(1, head.header.inode_count):
-            if index % _CHECK_EVERY == 0 and cancel is not None and cancel.is_set():
+    record_at, first = reader.at, bytes(reader.utf8())
+    root = read_rest(reader, head.features, b"", {})
+    if first not in (b"", b"/") or root.children is None:
+        raise LegacyError(record_at, "a first record that is not the root directory", "the root")
+    resolver = _Resolver(root, clock)
+    owners: dict[tuple[bytes, bytes], int] = {}
+    last_parent_path, parent, told_at = b"", root, head.start
+    for index in range(1, head.header.inode_count):
+        if index % _CHECK_EVERY == 0:
+            if cancel.is_set():
                 raise LoadCancelled
-            record_at = reader.at
-            full = bytes(reader.utf8())
-            above, _, name = full.rpartition(b"/")
-            found: Node | None
-            if strategy is Strategy.PARENT_CACHE and above == last_parent_path:
-                found = parent
-            elif strategy is Strategy.OBJECTS:
-                text = _Path(full).text()
-                found = resolver.from_root([part.encode("utf-8", "surrogateescape") for part in text.split("/")])
-            else:
-                found = resolver.from_root(full.split(b"/"))
-            node = read_rest(reader, head.features, name, owners)
-            if found is None or not found.add(node):
-                raise LegacyError(record_at, "a path whose parent has not been met", "parents before children")
-            last_parent_path, parent = above, found
-    except LegacyError as error:
-        raise damage(container, error.offset, error.found, error.allowed) from error
-    return root, head.header.inode_count, resolver
+            step.advance(_CHECK_EVERY, read=reader.at - told_at)
+            told_at = reader.at
+        record_at = reader.at
+        full = bytes(reader.utf8())
+        above, _, name = full.rpartition(b"/")
+        found: Node | None
+        if strategy is Strategy.PARENT_CACHE and above == last_parent_path:
+            found = parent
+        elif strategy is Strategy.OBJECTS:
+            text = _Path(full).text()
+            found = resolver.from_root([part.encode("utf-8", "surrogateescape") for part in text.split("/")])
+        else:
+            found = resolver.from_root(full.split(b"/"))
+        node = read_rest(reader, head.features, name, owners)
+        if found is None or not found.add(node):
+            raise LegacyError(record_at, "a path whose parent has not been met", "parents before children")
+        last_parent_path, parent = above, found
+    step.advance((head.header.inode_count - 1) % _CHECK_EVERY + 1, read=reader.at - told_at)
+    return root, resolver
 
 
 def _fields(reader: LegacyReader, features: Feature) -> tuple[int, int, int, int, int]:
