@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
+import threading
 from pathlib import Path
 
 import pytest
 
 from engine.errors import FileTrouble
-from engine.native.writeback import start_writeback
+from engine.native.preallocate import preallocate
+from engine.storage import publishing
 from engine.storage.publishing import AlreadyThere, BeingWritten, publish
 
 
@@ -95,21 +97,64 @@ def test_what_a_crash_left_is_taken_over(tmp_path):
     assert (names(tmp_path), (tmp_path / "image").read_bytes()) == (["image"], b"whole")
 
 
-def test_a_long_file_is_whole_though_the_disk_began_early(tmp_path):
-    piece = bytes(range(256)) * 65_536
+@pytest.fixture
+def little(monkeypatch):
+    """Let a file be long, and synced behind its writer, from 64 KiB on."""
+    monkeypatch.setattr(publishing, "_SYNC_BYTES", 64 << 10)
+    monkeypatch.setattr(publishing, "_ROOM_BYTES", 1 << 20)
+
+
+def test_a_long_file_is_whole_and_keeps_no_room_that_it_did_not_use(tmp_path, little):
+    piece = bytes(range(256)) * 300
     with publish(tmp_path / "image", replace=False) as new:
-        for _ in range(5):
+        for _ in range(40):
             new.write(piece)
+        assert (tmp_path / "image.tmp").stat().st_size > new.size
 
-    assert (tmp_path / "image").read_bytes() == piece * 5
+    found = (tmp_path / "image").stat()
+    assert (tmp_path / "image").read_bytes() == piece * 40
+    assert found.st_blocks * 512 < found.st_size + (1 << 20)
 
 
-def test_starting_to_write_says_what_was_refused(tmp_path):
+def test_a_sync_that_fails_behind_the_writer_fails_the_file_for_good(tmp_path, little, monkeypatch):
+    def fail(descriptor):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "fdatasync", fail)  # no file of a test has a disk that fails
+    with pytest.raises(FileTrouble, match="Input/output error"), publish(tmp_path / "image", replace=False) as new:
+        for _ in range(3):
+            new.write(bytes(100_000))
+        for _ in range(2):
+            with pytest.raises(OSError, match="Input/output error"):
+                new.sync()
+
+    assert names(tmp_path) == []
+
+
+def test_a_file_that_is_given_up_is_synced_by_nobody_any_more(tmp_path, little):
+    with pytest.raises(KeyError), publish(tmp_path / "image", replace=False) as new:
+        for _ in range(3):
+            new.write(bytes(100_000))
+        raise KeyError
+
+    assert not [thread for thread in threading.enumerate() if thread.name == "sync-behind"]
+
+
+def test_a_file_system_that_gives_no_room_ahead_is_written_to_all_the_same(tmp_path, little, monkeypatch):
+    monkeypatch.setattr(publishing, "preallocate", lambda *_: -errno.EOPNOTSUPP)
+    with publish(tmp_path / "image", replace=False) as new:
+        for _ in range(3):
+            new.write(bytes(100_000))
+
+    assert (tmp_path / "image").stat().st_size == 300_000
+
+
+def test_room_ahead_reads_as_zeros_and_a_refusal_is_said(tmp_path):
     reader, writer = os.pipe()
-    with (tmp_path / "file").open("wb") as file:
-        file.write(b"x" * 8192)
-        file.flush()
-        assert start_writeback(file.fileno(), 0, 8192) == 0
-    assert start_writeback(writer, 0, 10) == -errno.ESPIPE
+    with (tmp_path / "file").open("w+b", buffering=0) as file:
+        file.write(b"x" * 100)
+        assert preallocate(file.fileno(), 100, 8092) == 0
+        assert os.pread(file.fileno(), 10_000, 0) == b"x" * 100 + bytes(8092)
+    assert preallocate(writer, 0, 10) == -errno.ESPIPE
     os.close(reader)
     os.close(writer)
