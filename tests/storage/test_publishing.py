@@ -13,6 +13,7 @@ from engine.errors import FileTrouble
 from engine.native.preallocate import preallocate
 from engine.storage import publishing
 from engine.storage.publishing import AlreadyThere, BeingWritten, publish
+from tests.waiting import wait_for
 
 
 def names(folder: Path) -> list[str]:
@@ -97,6 +98,10 @@ def test_what_a_crash_left_is_taken_over(tmp_path):
     assert (names(tmp_path), (tmp_path / "image").read_bytes()) == (["image"], b"whole")
 
 
+def syncing() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "sync-behind"]
+
+
 @pytest.fixture
 def little(monkeypatch):
     """Let a file be long, and synced behind its writer, from 64 KiB on."""
@@ -124,6 +129,7 @@ def test_a_sync_that_fails_behind_the_writer_fails_the_file_for_good(tmp_path, l
     with pytest.raises(FileTrouble, match="Input/output error"), publish(tmp_path / "image", replace=False) as new:
         for _ in range(3):
             new.write(bytes(100_000))
+        wait_for(lambda: not syncing(), deadline=10, what="the thread that syncs to fail")
         for _ in range(2):
             with pytest.raises(OSError, match="Input/output error"):
                 new.sync()
@@ -137,7 +143,7 @@ def test_a_file_that_is_given_up_is_synced_by_nobody_any_more(tmp_path, little):
             new.write(bytes(100_000))
         raise KeyError
 
-    assert not [thread for thread in threading.enumerate() if thread.name == "sync-behind"]
+    assert not syncing()
 
 
 def test_a_file_system_that_gives_no_room_ahead_is_written_to_all_the_same(tmp_path, little, monkeypatch):
