@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import errno
 import threading
-from collections.abc import Callable
-from concurrent.futures import Executor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,10 +24,12 @@ from engine.measure.clock import Clock
 from engine.native import chunks
 from engine.ramdisk.replica_file import Footer, Kind, checksum_count, encode_tail
 from engine.storage.file_calls import DIRECT_ALIGNMENT, FileCalls, Place, aligned_buffer
-from engine.units import MIB, SECOND
+from engine.units import KIB, MIB, SECOND
 
 COPY_MODES = ("buffered", "sendfile", "direct", "fadvise")
-PIECE = 8 * MIB  # a multiple of every chunk size
+PIECE = 8 * MIB
+FIRST_PIECE = 1 * MIB
+_ROOM_FOR_END = 64 * KIB  # in each buffer, behind a piece: checksums and footer, unless chunks are tiny
 
 
 class CopyStopped(Exception):
@@ -92,53 +94,49 @@ class Copier:
 
         Raises OSError, BadChunk, CopyStopped.
         """
-        length, chunk = job.footer.length, job.footer.chunk
-        needs_reading = mode != "sendfile" or job.footer.kind is not Kind.NONE
-        cells = np.zeros(checksum_count(length, chunk if job.footer.kind else 0), np.uint32)
-        stream = chunks.new_stream()
-        buffers = self._two_buffers() if needs_reading else ()
+        length, kind = job.footer.length, job.footer.kind
+        cells = np.zeros(checksum_count(length, job.footer.chunk if kind else 0), np.uint32)
         if mode == "direct":
             self._calls.set_direct(job.target, True)
         if mode == "sendfile":
             self._calls.seek(job.target, 0)
         whole = length // DIRECT_ALIGNMENT * DIRECT_ALIGNMENT  # the rest goes with the end, composed in memory
-
-        def fetch(number: int) -> memoryview:
-            at = number * PIECE
-            part = buffers[number % 2][: min(PIECE, length - at)]
-            self._calls.read(job.source, part, at, Place.COPY_READ)
-            if len(cells):
-                self._check(part, at, chunk, stream, cells, job.expected)
-            return part
-
-        count = -(-length // PIECE)
-        rest = b""
-        ahead = self._helper.submit(fetch, 0) if needs_reading and count else None
+        is_read = mode != "sendfile" or kind is not Kind.NONE
+        pieces = list(_pieces(length))
+        ahead = _Ahead(self, job, cells, pieces) if is_read else None
+        part = memoryview(b"")
         try:
-            for number in range(count):
-                at, part = number * PIECE, ahead.result() if ahead is not None else memoryview(b"")
-                ahead = self._helper.submit(fetch, number + 1) if needs_reading and number + 1 < count else None
-                if self._stop.is_set() or not is_wanted():
+            for number, (at, size) in enumerate(pieces):
+                if ahead is not None:
+                    part = ahead.next()
+                if not is_wanted():
                     raise CopyStopped
-                size = min(PIECE, whole - at)
-                self._pace.take(size, self._rate(), self._stop)
-                self._put(job, mode, at, size, part)
-                if at + PIECE >= length and needs_reading:
-                    rest = bytes(part[size:])
+                if number + 1 < len(pieces):
+                    self._put(job, mode, at, part, size)
         finally:
             if ahead is not None:
-                ahead.exception()  # it reads from the caller's descriptor: wait for it
-        if not needs_reading and whole < length:
-            last = bytearray(length - whole)
-            self._calls.read(job.source, memoryview(last), whole, Place.COPY_READ)
-            rest = bytes(last)
+                ahead.wait()  # it reads from the caller's descriptor
         if len(cells):
-            chunks.finish(chunk, stream, cells)
-            _compare(cells, job.expected, chunk, len(cells) - 1, len(cells))
-        self._put_end(job, mode, whole, encode_tail(job.footer, cells, rest))
+            _compare(cells, job.expected, job.footer.chunk, len(cells) - 1, len(cells))
+        tail = encode_tail(job.footer, cells)
+        at, size = pieces[-1]
+        if mode != "sendfile" and ahead is not None and len(tail) <= _ROOM_FOR_END:
+            # The end follows the last piece in its buffer, so one write takes both.
+            last = ahead.last_with(tail)
+            self._put(job, mode, at, last, len(last))
+            return cells
+        self._put(job, mode, at, part, whole - at)
+        rest = bytearray(part[whole - at :] if ahead is not None else length - whole)
+        if ahead is None:
+            self._calls.read(job.source, memoryview(rest), whole, Place.COPY_READ)
+        self._put_end(job, mode, whole, bytes(rest) + tail)
         return cells
 
-    def _put(self, job: CopyJob, mode: str, at: int, size: int, part: memoryview) -> None:
+    def _put(self, job: CopyJob, mode: str, at: int, part: memoryview, size: int) -> None:
+        """Bring `size` bytes to the target, in their turn. Raises CopyStopped where waiting was cut short."""
+        self._pace.take(size, self._rate(), self._stop)
+        if self._stop.is_set():  # also where the wait ended early: what it waited for is not due yet
+            raise CopyStopped
         if mode == "sendfile":
             self._calls.send(job.target, job.source, at, size)
             return
@@ -146,33 +144,90 @@ class Copier:
         if mode == "fadvise":
             self._calls.start_write_back(job.target, at, size)
             if at:
-                self._calls.drop_from_cache(job.target, at - PIECE, PIECE)
+                self._calls.drop_from_cache(job.target, max(at - PIECE, 0), min(at, PIECE))
 
     def _put_end(self, job: CopyJob, mode: str, at: int, end: bytes) -> None:
         """Write the end of the file, from an aligned buffer where it goes around the page cache."""
         self._pace.take(len(end), self._rate(), self._stop)
+        if self._stop.is_set():
+            raise CopyStopped
         data = memoryview(end)
         if mode == "direct":
             data = aligned_buffer(len(end))
             data[:] = end
         self._calls.write(job.target, data, at, Place.COPY_WRITE)
 
-    def _check(
-        self,
-        part: memoryview,
-        at: int,
-        chunk: int,
-        stream: npt.NDArray[np.int64],
-        cells: npt.NDArray[np.uint32],
-        expected: npt.NDArray[np.uint32] | None,
-    ) -> None:
-        done = chunks.take_in(np.frombuffer(part, np.uint8), chunk, stream, cells)
-        _compare(cells, expected, chunk, at // chunk, done)
+    def read_piece(self, job: CopyJob, at: int, size: int, number: int) -> memoryview:
+        """Read a piece into the buffer whose turn it is; the helper's work."""
+        part = self._two_buffers()[number % 2][:size]
+        self._calls.read(job.source, part, at, Place.COPY_READ)
+        return part
+
+    def submit(self, function: Callable[[int], memoryview], number: int) -> Future[memoryview]:
+        """Run something on the helper."""
+        return self._helper.submit(function, number)
+
+    def buffer(self, number: int) -> memoryview:
+        """Return the whole buffer that piece `number` is in."""
+        return self._two_buffers()[number % 2]
 
     def _two_buffers(self) -> tuple[memoryview, memoryview]:
         if self._buffers is None:
-            self._buffers = aligned_buffer(PIECE), aligned_buffer(PIECE)
+            self._buffers = aligned_buffer(PIECE + _ROOM_FOR_END), aligned_buffer(PIECE + _ROOM_FOR_END)
         return self._buffers
+
+
+class _Ahead:
+    """Reads and checksums the pieces of one block, one ahead of who writes them."""
+
+    def __init__(
+        self, copier: Copier, job: CopyJob, cells: npt.NDArray[np.uint32], pieces: list[tuple[int, int]]
+    ) -> None:
+        self._copier, self._job, self._cells, self._pieces = copier, job, cells, pieces
+        self._stream = chunks.new_stream()
+        self._number = 0  # of the piece that `next` returns
+        self._ahead: Future[memoryview] | None = copier.submit(self._fetch, 0)
+
+    def next(self) -> memoryview:
+        """Return the next piece, and begin to read the one after it into the other buffer."""
+        assert self._ahead is not None
+        part = self._ahead.result()
+        self._number += 1
+        more = self._number < len(self._pieces)
+        self._ahead = self._copier.submit(self._fetch, self._number) if more else None
+        return part
+
+    def last_with(self, tail: bytes) -> memoryview:
+        """Return the last piece with `tail` right behind it."""
+        number = len(self._pieces) - 1
+        size, buffer = self._pieces[number][1], self._copier.buffer(number)
+        buffer[size : size + len(tail)] = tail
+        return buffer[: size + len(tail)]
+
+    def wait(self) -> None:
+        """Wait until nothing is being read."""
+        if self._ahead is not None:
+            self._ahead.exception()
+
+    def _fetch(self, number: int) -> memoryview:
+        at, size = self._pieces[number]
+        part = self._copier.read_piece(self._job, at, size, number)
+        chunk, cells = self._job.footer.chunk, self._cells
+        if len(cells):
+            done = chunks.take_in(np.frombuffer(part, np.uint8), chunk, self._stream, cells)
+            _compare(cells, self._job.expected, chunk, at // chunk, done)
+            if number + 1 == len(self._pieces):
+                chunks.finish(chunk, self._stream, cells)
+        return part
+
+
+def _pieces(length: int) -> Iterator[tuple[int, int]]:
+    """Yield (offset, size) of a block's pieces: a short one first, since nothing can be written while it is read."""
+    at = 0
+    while at < length or at == 0:
+        size = min(FIRST_PIECE if at == 0 else PIECE, length - at)
+        yield at, size
+        at += max(size, 1)
 
 
 def _compare(

@@ -9,6 +9,7 @@ the journal's own.
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
@@ -92,6 +93,7 @@ class Core:
     next_volume: int = 0
     is_closing: bool = False
     persisting_since: dict[int, int] = field(default_factory=dict)  # volume -> when its present copy began
+    idle: deque[int] = field(default_factory=deque)  # volumes whose lazy writer waits, longest first
 
     def __post_init__(self) -> None:
         """Make what needs the guard."""
@@ -230,6 +232,16 @@ class Core:
                 "error", f"{printable(str(self.ram.path))} is gone: blocks go to disk until the store is reopened"
             )
         return grant
+
+    def recycled(self) -> None:
+        """Count a block that is written over the memory of an old one."""
+        with self.guard:
+            self.meters.recycled_files += 1
+
+    def moved(self) -> None:
+        """Count a block that memory refused half way."""
+        with self.guard:
+            self.meters.moved_blocks += 1
 
     def give_back(self, grant: Grant) -> None:
         """Cancel a reservation."""
@@ -394,17 +406,27 @@ class Core:
     # The lazy writers' side.
 
     def next_job(self, volume: int) -> Replica | None:
-        """Wait for something to persist and pin it; None when the store closes."""
+        """Wait for something to persist and pin it; None when the store closes.
+
+        Of volumes that wait, the one that has waited longest takes: volumes that keep up take turns, and one that is
+        busy or slow is passed over.
+        """
         with self.guard:
+            self.idle.append(volume)
             while not self.is_closing:
                 now = self.clock.monotonic_ns()
-                replica = None if self.live.is_held else self.tracker.take(volume, now)
+                is_first = self.idle[0] == volume
+                replica = None if self.live.is_held else self.tracker.take(volume, now, shared=is_first)
                 if replica is not None:
+                    self.idle.remove(volume)
+                    if self.idle:
+                        self.work.notify_all()  # another one is first now, and there may be more
                     self.tracker.pin(replica)
                     self.persisting_since[volume] = now
                     return replica
-                due = self.tracker.next_due_ns()
+                due = self.tracker.next_due_ns() if is_first else None
                 self.work.wait(None if due is None or self.live.is_held else max(due - now, 0) / SECOND)
+            self.idle.remove(volume)
         return None
 
     def persisted(self, replica: Replica, volume: int, path: Path) -> None:

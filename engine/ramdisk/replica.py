@@ -73,7 +73,7 @@ class Replica:
 
     volume: the disk volume that has a copy, or -1. pins: readers and the lazy writer at work on it; while there is
     one it is not evicted and its file is not recycled. since_ns: monotonic, when it was finalised.
-    previous, next: its place in the one Chain it is in.
+    slot: the tracker's number for it, by which it is linked into a Chain; 0 where it is not tracked.
     """
 
     __slots__ = (
@@ -82,26 +82,23 @@ class Replica:
         "in_ram",
         "index",
         "length",
-        "next",
         "pins",
-        "previous",
         "reads",
         "since_ns",
+        "slot",
         "state",
         "volume",
     )
 
     def __init__(self, block_id: int, file: StoredFile | None, index: int) -> None:
         self.block_id, self.file, self.index = block_id, file, index
-        self.length = self.reads = self.pins = self.since_ns = 0
+        self.length = self.reads = self.pins = self.since_ns = self.slot = 0
         self.volume, self.in_ram, self.state = -1, False, State.OPEN
-        self.previous: Replica | None = None
-        self.next: Replica | None = None
 
     @property
     def owner(self) -> StoredFile:
         """Return the file it is a block of."""
-        assert self.file is not None  # only the ends of a Chain have none
+        assert self.file is not None  # only a replica that was made alone, in a test, has none
         return self.file
 
     @property

@@ -3,71 +3,109 @@
     at_risk   finalised and not yet durable, oldest first: its head is the age of the data at risk
     evictable persisted, nobody has it open, least recently read first
 
-A replica is in one of the two at most, so one pair of links in it is enough, and leaving from the middle costs what
-leaving from the end does. (HDFS keeps a linked list it must scan for every completed copy.) The work of the lazy
-writers stands beside it: one queue that every volume takes from, one for each volume with what only that volume can
-do, and a heap of failed ones by when they are due. Entries of replicas that were deleted meanwhile stay until they
-are taken, once each.
+A replica is in one of the two at most, so one pair of links for it is enough, and leaving from the middle costs what
+leaving from the end does. (HDFS keeps a linked list it must scan for every completed copy.) The links are numbers in
+two flat arrays: to change a neighbour's link is to touch 4 bytes of 4 MB that a cache holds, not an object that a
+million others have driven out. The work of the lazy writers stands beside it: one queue that every volume takes from,
+one for each volume with what only that volume can do, and a heap of failed ones by when they are due. Entries of
+replicas that were deleted meanwhile stay until they are taken, once each.
 """
 
 from __future__ import annotations
 
 import heapq
 import itertools
+from array import array
 from collections import deque
 from collections.abc import Iterator
 
 from engine.ramdisk.replica import Replica, State
 
+_NOWHERE = 0  # the link of a slot that is in no chain; no slot has this number
+_AT_RISK, _EVICTABLE = 1, 2  # the slots that are the ends of the two chains
 
-class Chain:
-    """A doubly linked list through the replicas themselves."""
+
+class Slots:
+    """A number for each replica, and the links of the chains by those numbers. Numbers are used again."""
 
     def __init__(self) -> None:
-        self._end = Replica(0, None, 0)
-        self._end.previous = self._end.next = self._end
+        self.before, self.after = array("I", (0, 1, 2)), array("I", (0, 1, 2))
+        self.holder: list[Replica | None] = [None, None, None]
+        self._vacant: list[int] = []
+
+    def take(self, replica: Replica) -> None:
+        """Give a replica a number unless it has one."""
+        if replica.slot != _NOWHERE:
+            return
+        if self._vacant:
+            replica.slot = self._vacant.pop()
+            self.holder[replica.slot] = replica
+            return
+        replica.slot = len(self.holder)
+        self.holder.append(replica)
+        self.before.append(_NOWHERE)
+        self.after.append(_NOWHERE)
+
+    def give_back(self, replica: Replica) -> None:
+        """Take its number from a replica that is in no chain."""
+        if replica.slot != _NOWHERE:
+            self.holder[replica.slot] = None
+            self._vacant.append(replica.slot)
+            replica.slot = _NOWHERE
+
+
+class Chain:
+    """A doubly linked list of replicas, through their slots. A replica is in one chain at most."""
+
+    def __init__(self, slots: Slots, end: int) -> None:
+        self._slots, self._end = slots, end
+        self._before, self._after = slots.before, slots.after
         self._length = 0
 
     def __len__(self) -> int:
         return self._length
 
+    def __contains__(self, replica: object) -> bool:
+        """Return whether a replica is in this chain or in the other one."""
+        return isinstance(replica, Replica) and self._after[replica.slot] != _NOWHERE
+
     def append(self, replica: Replica) -> None:
-        """Put a replica last; it must be in no chain."""
-        assert replica.next is None
-        last = self._end.previous
-        assert last is not None
-        replica.previous, replica.next = last, self._end
-        last.next = self._end.previous = replica
+        """Put a replica last; it has a slot and is in no chain."""
+        slot, end = replica.slot, self._end
+        before, after = self._before, self._after
+        assert slot != _NOWHERE and after[slot] == _NOWHERE
+        last = before[end]
+        before[slot], after[slot] = last, end
+        after[last] = before[end] = slot
         self._length += 1
 
     def remove(self, replica: Replica) -> None:
         """Take a replica out; it must be in this chain."""
-        before, after = replica.previous, replica.next
-        assert before is not None and after is not None
-        before.next, after.previous = after, before
-        replica.previous = replica.next = None
+        slot = replica.slot
+        before, after = self._before, self._after
+        left, right = before[slot], after[slot]
+        assert right != _NOWHERE
+        after[left], before[right] = right, left
+        before[slot] = after[slot] = _NOWHERE
         self._length -= 1
 
     @property
     def first(self) -> Replica | None:
         """Return the first, or None."""
-        first = self._end.next
-        return None if first is self._end else first
+        return self._slots.holder[self._after[self._end]]
 
     def newest(self, count: int) -> list[Replica]:
         """Return the last `count`, last first."""
-        found: list[Replica] = []
-        at = self._end.previous
-        while at is not None and at is not self._end and len(found) < count:
-            found.append(at)
-            at = at.previous
-        return found
+        return list(itertools.islice(self._walk(self._before), count))
 
     def __iter__(self) -> Iterator[Replica]:
-        at = self._end.next
-        while at is not None and at is not self._end:
-            yield at
-            at = at.next
+        return self._walk(self._after)
+
+    def _walk(self, links: array[int]) -> Iterator[Replica]:
+        at = links[self._end]
+        while (replica := self._slots.holder[at]) is not None:
+            yield replica
+            at = links[at]
 
 
 class Tracker:
@@ -75,7 +113,8 @@ class Tracker:
 
     def __init__(self, volumes: int) -> None:
         self.by_id: dict[int, Replica] = {}
-        self.at_risk, self.evictable = Chain(), Chain()
+        self._slots = Slots()
+        self.at_risk, self.evictable = Chain(self._slots, _AT_RISK), Chain(self._slots, _EVICTABLE)
         self.backlog_bytes = self.evictable_bytes = 0
         self._copies: deque[Replica] = deque()
         self._syncs: list[deque[Replica]] = [deque() for _ in range(volumes)]
@@ -85,23 +124,25 @@ class Tracker:
 
     def add(self, replica: Replica) -> None:
         """Track a replica that is not at risk, or not in need of us."""
+        self._slots.take(replica)
         self.by_id[replica.block_id] = replica
 
     def add_at_risk(self, replica: Replica) -> None:
         """Track a finalised replica and queue it for the lazy writer."""
+        self._slots.take(replica)
         self.by_id[replica.block_id] = replica
         replica.state = State.AT_RISK
         self.at_risk.append(replica)
         self.backlog_bytes += replica.length
         self._queue(replica)
 
-    def take(self, volume: int, now_ns: int) -> Replica | None:
-        """Return what a volume's lazy writer does next, or None."""
+    def take(self, volume: int, now_ns: int, *, shared: bool = True) -> Replica | None:
+        """Return what a volume's lazy writer does next, or None. shared: whether any volume's work is its too."""
         while self._later and self._later[0][0] <= now_ns:
             replica = heapq.heappop(self._later)[2]
             if replica.state is State.AT_RISK:
                 self._queue(replica)
-        for queue in (self._syncs[volume], self._copies):
+        for queue in (self._syncs[volume], self._copies) if shared else (self._syncs[volume],):
             while queue:
                 replica = queue.popleft()
                 if replica.state is State.AT_RISK:
@@ -160,6 +201,7 @@ class Tracker:
         self._withdraw(replica)
         self._failures.pop(replica.block_id, None)
         self.by_id.pop(replica.block_id, None)
+        self._slots.give_back(replica)
         replica.state = State.DELETED
 
     @property
@@ -176,6 +218,6 @@ class Tracker:
             self.evictable_bytes += replica.stored_bytes
 
     def _withdraw(self, replica: Replica) -> None:
-        if replica.state is State.PERSISTED and replica.next is not None:
+        if replica.state is State.PERSISTED and replica in self.evictable:
             self.evictable.remove(replica)
             self.evictable_bytes -= replica.stored_bytes

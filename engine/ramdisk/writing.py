@@ -206,7 +206,7 @@ class _BlockWriter:
             if grant.spare is not None:
                 core.calls.rename(grant.spare.path, path, Place.RAM_CREATE)
                 self._descriptor = core.calls.open_existing(path, Place.RAM_CREATE, writable=True)
-                core.meters.recycled_files += 1
+                core.recycled()
             else:
                 self._descriptor = core.calls.create(path, Place.RAM_CREATE)
         except OSError as error:
@@ -269,7 +269,7 @@ class _BlockWriter:
             except OSError as error:
                 core.report("warn", str(FileTrouble(old, "remove", error)))
             core.give_back(grant)
-        core.meters.moved_blocks += 1
+        core.moved()
 
     def _finish_on_disk(self, tail: memoryview) -> None:
         calls = self._core.calls
