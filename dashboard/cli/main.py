@@ -62,7 +62,11 @@ def tidegauge(ctx: click.Context, flags: EngineFlags, port: int, bind: str, no_e
 @tidegauge.group(
     "run",
     cls=LazyGroup,
-    lazy={"wal": "dashboard.cli.run_wal:run_wal", "ramdisk": "dashboard.cli.run_ramdisk:run_ramdisk"},
+    lazy={
+        "wal": "dashboard.cli.run_wal:run_wal",
+        "ramdisk": "dashboard.cli.run_ramdisk:run_ramdisk",
+        "image": "dashboard.cli.run_image:run_image",
+    },
 )
 def run() -> None:
     """Run a workload without a screen; print a table and a verdict."""

@@ -52,6 +52,7 @@ class Outline:
     header: Mapping[str, int]
     counts: Mapping[str, int]
     sections: tuple[SectionLine, ...]
+    has_full_paths: bool  # each inode with its whole path, uncompressed: what the object strategies load
 
     def to_json(self) -> dict[str, Any]:
         """Return the outline as one JSON object."""
@@ -95,6 +96,8 @@ def read_outline(path: Path) -> Outline:
             for s in sorted(container.sections, key=lambda s: s.offset)
             if not s.name.endswith("_SUB")
         ),
+        has_full_paths=not (container.is_protobuf or codec)
+        and not features_of(container.layout_version) & Feature.LOCAL_NAMES,
     )
 
 

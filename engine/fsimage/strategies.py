@@ -54,6 +54,8 @@ class StrategyRun:
     elapsed: Nanoseconds
     resolve_calls: int  # walks from the root; for columnar, lookups in the table of directories
     resolve_elapsed: Nanoseconds | None  # None for columnar: a lookup is too short to time
+    memory: Bytes = Bytes(0)  # what the loaded tree holds, its names among it
+    name_bytes: Bytes | None = None  # of that, names; None where they are not apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,11 +158,15 @@ def run_strategy(
     threads: int = 2,
     phases: PhaseTree | None = None,
     cancel: threading.Event | None = None,
+    most: int | None = None,
+    memory: Callable[[], int] = lambda: 0,
 ) -> StrategyRun:
     """Load a full-path legacy image by a strategy, and say what it took. Raises as load_image does, and BadValue.
 
-    phases: the tree to report to.
+    phases: the tree to report to. most: inodes after which the object strategies stop; the first of an image are a
+    whole tree, since parents stand before children. memory: says how many bytes the process holds at the moment.
     """
+    held = memory()
     if strategy is Strategy.COLUMNAR:
         begin = clock.monotonic_ns()
         lookups: list[int] = []
@@ -168,12 +174,16 @@ def run_strategy(
             path, clock=clock, threads=threads, phases=phases, cancel=cancel, check_md5=False, lookups=lookups
         )
         elapsed = Nanoseconds(clock.monotonic_ns() - begin)
-        return StrategyRun(strategy, loaded.namespace.rows, elapsed, sum(lookups), None)
+        names = Bytes(loaded.namespace.names.size)
+        return StrategyRun(
+            strategy, loaded.namespace.rows, elapsed, sum(lookups), None, Bytes(memory() - held), names
+        )  # fmt: skip
     begin = clock.monotonic_ns()
-    root, inodes, resolver = load_objects(path, strategy, clock=clock, phases=phases, cancel=cancel)
-    del root
+    root, inodes, resolver = load_objects(path, strategy, clock=clock, phases=phases, cancel=cancel, most=most)
     elapsed = Nanoseconds(clock.monotonic_ns() - begin)
-    return StrategyRun(strategy, inodes, elapsed, resolver.calls, Nanoseconds(resolver.elapsed))
+    held = Bytes(memory() - held)
+    del root
+    return StrategyRun(strategy, inodes, elapsed, resolver.calls, Nanoseconds(resolver.elapsed), held)
 
 
 def load_objects(
@@ -183,8 +193,9 @@ def load_objects(
     clock: Clock,
     phases: PhaseTree | None = None,
     cancel: threading.Event | None = None,
+    most: int | None = None,
 ) -> tuple[Node, int, _Resolver]:
-    """Load into a tree of objects; return its root, the inodes read, and the resolver."""
+    """Load into a tree of objects; return its root, the inodes read (`most` at most), and the resolver."""
     tree = PhaseTree(clock) if phases is None else phases
     container = open_container(path)
     if container.is_protobuf:
@@ -194,22 +205,22 @@ def load_objects(
         raise BadValue(
             what="image", given=path.name, allowed="an uncompressed layout with full paths (to -29, -32, -41)"
         )
-    rows = head.header.inode_count
+    rows = head.header.inode_count if most is None else min(head.header.inode_count, max(most, 1))
     with (
         tree.phase(LOADING, size_bytes=Bytes(container.data.size)) as loading,
         loading.phase("Inodes", total=rows) as step,
     ):
         try:
-            root, resolver = _read_tree(head, strategy, clock, step, cancel or threading.Event())
+            root, resolver = _read_tree(head, rows, strategy, clock, step, cancel or threading.Event())
         except LegacyError as error:
             raise damage(container, error.offset, error.found, error.allowed) from error
     return root, rows, resolver
 
 
 def _read_tree(
-    head: LegacyHead, strategy: Strategy, clock: Clock, step: Phase, cancel: threading.Event
+    head: LegacyHead, rows: int, strategy: Strategy, clock: Clock, step: Phase, cancel: threading.Event
 ) -> tuple[Node, _Resolver]:
-    """Read every record into the tree. Raises LegacyError or LoadCancelled."""
+    """Read the first `rows` records into the tree. Raises LegacyError or LoadCancelled."""
     reader = LegacyReader(head.data.data, head.start)
     read_rest = _READERS[strategy]
     record_at, first = reader.at, bytes(reader.utf8())
@@ -219,7 +230,7 @@ def _read_tree(
     resolver = _Resolver(root, clock)
     owners: dict[tuple[bytes, bytes], int] = {}
     last_parent_path, parent, told_at = b"", root, head.start
-    for index in range(1, head.header.inode_count):
+    for index in range(1, rows):
         if index % _CHECK_EVERY == 0:
             if cancel.is_set():
                 raise LoadCancelled
@@ -240,7 +251,7 @@ def _read_tree(
         if found is None or not found.add(node):
             raise LegacyError(record_at, "a path whose parent has not been met", "parents before children")
         last_parent_path, parent = above, found
-    step.advance((head.header.inode_count - 1) % _CHECK_EVERY + 1, read=reader.at - told_at)
+    step.advance((rows - 1) % _CHECK_EVERY + 1, read=reader.at - told_at)
     return root, resolver
 
 
