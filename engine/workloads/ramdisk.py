@@ -8,8 +8,11 @@ One case writes some files in quick succession and takes each one's time from cr
 
 States before the first file: `clean` (dirty pages written out, and the cache dropped where that is permitted),
 `dirty-cache` (as many dirty pages of other data as the kernel allows), `full-ram` (memory full of files that are not
-persisted yet, the lazy writer at work on them). Each case has a store of its own. Replica files are prepared before
-the clock starts, as they are in a store that has been in use: new blocks overwrite the memory of old ones.
+persisted yet, the lazy writer at work on them). Each case has a store of its own.
+
+Every case writes its files twice, whatever its policy. The first time all is new: memory is touched for the first
+time, the disk finds its blocks (`first_use_file_seconds`). Then they are persisted and deleted, the state is made,
+and the same files are written again, as in a store that has been in use (`file_seconds`).
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ import numpy as np
 from engine.errors import TidegaugeError
 from engine.measure.clock import Clock, SystemClock
 from engine.ramdisk.core import StoreSettings
+from engine.ramdisk.meters import Meters
 from engine.ramdisk.replica import Checksum, Policy, State
 from engine.ramdisk.store import Store
 from engine.storage.page_cache import dirty_limit, empty_page_cache, write_dirty
@@ -83,6 +87,8 @@ class RamdiskResult(msgspec.Struct, frozen=True, kw_only=True):
     chunk_bytes: int
     mean_file_seconds: float | None
     file_seconds: list[float]
+    mean_first_use_file_seconds: float | None = None  # the same files on the new store, before all else
+    first_use_file_seconds: list[float] = []
     improvement_ratio: dict[str, float] = {}  # baseline policy -> 1 - ours / theirs of the same case
     persist_bytes_per_second: float | None
     drain_seconds: float | None  # from the last close until nothing was at risk
@@ -108,7 +114,7 @@ class RamdiskResult(msgspec.Struct, frozen=True, kw_only=True):
 class RamdiskProgress(msgspec.Struct, frozen=True):
     """Where a running case is."""
 
-    phase: Literal["prepare", "dirty cache", "fill memory", "write", "stream", "drain", "verify"]
+    phase: Literal["prepare", "first use", "dirty cache", "fill memory", "write", "stream", "drain", "verify"]
     fraction: float | None
     ops_per_second: float = 0.0
 
@@ -192,20 +198,19 @@ class _Run:
         self._caches_dropped: bool | None = None
         self._other_dirty = 0
         self._trouble = ""
+        self._first_use: list[float] = []
 
     def files(self) -> RamdiskResult:
-        """Prepare the state, write the files, let the backlog drain, read back if asked."""
+        """Use the store once, prepare the state, write the files, let the backlog drain, read back if asked."""
         case = self._case
-        self._prepare()
-        seconds: list[float] = []
         try:
-            for number in range(case.files):
-                began = self._clock.monotonic_ns()
-                if not self._write_file(number):
-                    break
-                seconds.append((self._clock.monotonic_ns() - began) / SECOND)
+            self._use_once()
+            seconds = []
+            if not self._trouble and not self._stop.is_set():
+                self._prepare()
+                seconds = self._write_files("write")
         except TidegaugeError as error:
-            self._trouble = str(error)
+            self._trouble, seconds = str(error), []
         at_risk = self._at_risk()
         drained = self._drain()
         verified = None
@@ -228,6 +233,8 @@ class _Run:
             keep_bytes=max(store.settings.ram_capacity, case.file_size_bytes),
             trouble=self._note_trouble,
         )
+        blocks = -(-min(case.file_size_bytes, store.settings.ram_capacity) // case.block_size_bytes)
+        store.prepare_spares(blocks, case.block_size_bytes, self._stop.is_set)
         self._prepare()
         began = self._clock.monotonic_ns()
         points: list[StreamPoint] = []
@@ -261,12 +268,21 @@ class _Run:
 
     # The state before.
 
+    def _use_once(self) -> None:
+        """Write the case's files to the new store, persist and delete them, and forget what was counted."""
+        store = self._store
+        store.hold_persist(False)
+        self._first_use = self._write_files("first use")
+        self._drain()
+        for number in range(len(self._first_use)):
+            store.delete(f"file-{number}")
+        store.hold_persist(self._case.state == "full-ram")
+        with store.core.guard:
+            store.core.meters = Meters()
+
     def _prepare(self) -> None:
         case, store = self._case, self._store
         self._progress(RamdiskProgress("prepare", None))
-        if case.policy == "lazy" and case.state != "full-ram":
-            blocks = -(-case.files * case.file_size_bytes // case.block_size_bytes)
-            store.prepare_spares(blocks, case.block_size_bytes, self._stop.is_set)
         if case.state == "full-ram":
             self._fill_memory()
         self._caches_dropped = empty_page_cache() if case.state != "dirty-cache" else None
@@ -291,7 +307,20 @@ class _Run:
 
     # Writing and reading.
 
-    def _write_file(self, number: int) -> bool:
+    def _write_files(self, phase: Literal["first use", "write"]) -> list[float]:
+        """Write the case's files; return the seconds of each, of fewer where it was stopped or failed."""
+        seconds: list[float] = []
+        try:
+            for number in range(self._case.files):
+                began = self._clock.monotonic_ns()
+                if not self._write_file(number, phase):
+                    break
+                seconds.append((self._clock.monotonic_ns() - began) / SECOND)
+        except TidegaugeError as error:
+            self._trouble = str(error)
+        return seconds
+
+    def _write_file(self, number: int, phase: Literal["first use", "write"]) -> bool:
         """Write one file; return False where it was stopped."""
         case, written = self._case, 0
         with self._store.create(f"file-{number}") as writer:
@@ -301,7 +330,7 @@ class _Run:
                     return False
                 writer.write(piece)
                 written += len(piece)
-                self._progress(RamdiskProgress("write", (number + written / case.file_size_bytes) / case.files))
+                self._progress(RamdiskProgress(phase, (number + written / case.file_size_bytes) / case.files))
         return True
 
     def _pieces(self, number: int) -> Iterator[memoryview]:
@@ -384,6 +413,8 @@ class _Run:
             chunk_bytes=case.chunk_bytes,
             mean_file_seconds=sum(seconds) / len(seconds) if seconds else None,
             file_seconds=seconds,
+            mean_first_use_file_seconds=sum(self._first_use) / len(self._first_use) if self._first_use else None,
+            first_use_file_seconds=self._first_use,
             persist_bytes_per_second=meters.persisted_bytes / busy if busy and meters.persisted_bytes else None,
             drain_seconds=drained,
             at_risk_bytes=at_risk,

@@ -13,7 +13,7 @@ from engine.ramdisk.replica import Checksum
 from engine.units import MIB, Nanoseconds
 from engine.workloads.wal import WalCase, run_case
 from tests.bench.ramdisk_kit import FILE, PIECE, a_piece, a_store
-from tests.bench.rounds import plan, say, take_turns
+from tests.bench.rounds import plan, ratio, say, show_target, take_turns
 
 MODES = ("direct", "fadvise", "sendfile", "buffered")
 HANDLERS = 8
@@ -66,6 +66,8 @@ def main() -> None:
         p99 = [value[0] for value in values]
         rate = statistics.median(value[1] for value in values)
         say(f"{name:16}{statistics.median(p99):12,.0f}{min(p99):12,.0f}{max(p99):12,.0f}{rate:12,.0f}")
+    p99s = {name: [value[0] for value in values] for name, values in found.items()}
+    show_target("commits' p99 while it drains: direct, of buffered", ratio(p99s["direct"], p99s["buffered"]), most=1.0)
 
 
 if __name__ == "__main__":

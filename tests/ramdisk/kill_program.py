@@ -34,6 +34,7 @@ from engine.units import KIB
 BLOCK = 16 * KIB
 PLACES = tuple(Place)
 WIPE_EVERY = 5
+KEPT = 12  # files that live at a time: each round reads them all, so more of them make a round long and test no more
 
 
 def settings(ram: Path, disk: Path, chance: random.Random) -> StoreSettings:
@@ -113,7 +114,7 @@ def work(ram: Path, disk: Path, ledger: Path, place: Place, nth: int, seed: int)
             file.write(content(seed * 100 + step, size))
         notes.note("closed", name)
         names.add(name)
-        if chance.random() < 0.45 and len(names) > 3:
+        while len(names) > KEPT or (len(names) > 3 and chance.random() < 0.3):
             victim = chance.choice(sorted(names))
             names.discard(victim)
             notes.note("deleting", victim)

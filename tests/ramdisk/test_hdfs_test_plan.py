@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from engine.errors import BadValue
@@ -277,6 +279,17 @@ def test_two_disks_both_take_part(two_disks: Kit) -> None:
     assert store.read("a") == content(1, 12 * BLOCK)
 
 
+def test_volumes_that_wait_take_turns(two_disks: Kit) -> None:
+    store = two_disks.open()
+    for k in range(6):
+        put(store, f"{k}", content(k, 4096))
+        assert store.wait_persisted(DEADLINE)
+
+    volumes = [store.core.files[f"{k}"].blocks[0].volume for k in range(6)]
+
+    assert all(one != next_one for one, next_one in itertools.pairwise(volumes)), volumes
+
+
 def test_persist_starts_at_once_and_not_at_a_poll(kit: Kit) -> None:
     store = kit.open()
     put(store, "a", content(1, 4096))
@@ -311,6 +324,7 @@ def test_a_freed_file_is_written_over_by_the_next_block(kit: Kit) -> None:
     (path,) = kit.ram_files()
     assert path.stat().st_ino == inode
     assert store.core.memory.spare == 0
+    assert (store.core.meters.recycled_files, store.core.meters.ram_blocks_written) == (1, 2)
     assert store.read("b") == content(2, BLOCK - 9000)
 
 
