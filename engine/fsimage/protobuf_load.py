@@ -407,6 +407,14 @@ def _snapshots(load: Load, inodes: InodeColumns, ids: IdMap, references: Referen
         if ids.row(inodes.inode_id, inode_id) < 0:
             text = f"a snapshot diff of inode {inode_id}, which is not there"
             findings.add(Trouble.DANGLING_SNAPSHOT, text, inode_id=inode_id)
+    for inode_id in diffs.held_ids.tolist():
+        if ids.row(inodes.inode_id, inode_id) < 0:
+            text = f"a snapshot diff lists deleted inode {inode_id}, which is not there"
+            findings.add(Trouble.DANGLING_SNAPSHOT, text, inode_id=inode_id)
+    for snapshot in snapshots:
+        if ids.row(inodes.inode_id, min(snapshot.root_id, (1 << 63) - 1)) < 0:
+            text = f"HDFS snapshot {snapshot.snapshot_id} is of directory {snapshot.root_id}, which is not there"
+            findings.add(Trouble.DANGLING_SNAPSHOT, text, inode_id=snapshot.root_id)
     findings.count(Trouble.BAD_REFERENCE, diffs.bad_references)
     for index, inode_id in enumerate(references.referred_id.tolist()):
         if ids.row(inodes.inode_id, inode_id) < 0:

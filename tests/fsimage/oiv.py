@@ -8,6 +8,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from engine.fsimage.columns import Flag, Kind, Namespace
+from engine.fsimage.snapshots import DirectoryDiff, InodeCopy, read_diffs
 from engine.fsimage.tree import walk
 
 _MANGLED = re.compile(r"\\([0-9a-f]{4});")
@@ -55,6 +56,76 @@ def _xml_inode(node: ElementTree.Element) -> dict[str, Any]:
     }
     if kind is Kind.DIRECTORY:
         found["quota"] = (int(node.findtext("nsquota", "-1")), int(node.findtext("dsquota", "-1")))
+    return found
+
+
+def xml_diffs(root: ElementTree.Element) -> list[tuple[Any, ...]]:
+    """Return the dump's snapshot diffs: (inode id, kind, diffs)."""
+    found: list[tuple[Any, ...]] = []
+    for entry in root.find("SnapshotDiffSection") or ():
+        inode_id = int(entry.findtext("inodeId", ""))
+        if entry.tag == "dirDiffEntry":
+            found.append((inode_id, Kind.DIRECTORY, [_xml_directory_diff(diff) for diff in entry.iterfind("dirDiff")]))
+        else:
+            found.append((inode_id, Kind.FILE, [_xml_file_diff(diff) for diff in entry.iterfind("fileDiff")]))
+    return found
+
+
+def _xml_directory_diff(diff: ElementTree.Element) -> tuple[Any, ...]:
+    copy = diff.find("snapshotCopy")
+    return (
+        int(diff.findtext("snapshotId", "")),
+        int(diff.findtext("childrenSize", "")),
+        diff.find("isSnapshotRoot") is not None,
+        unmangle(diff.findtext("name")),
+        None if copy is None else _xml_copy(copy, "nsquota", "dsquota"),
+        tuple(unmangle(name.findtext("name")) for name in diff.iterfind("created")),
+        tuple(int(each.text or "") for each in diff.iterfind("deletedInode")),
+        tuple(int(each.text or "") for each in diff.iterfind("deletedInoderef")),
+    )
+
+
+def _xml_file_diff(diff: ElementTree.Element) -> tuple[Any, ...]:
+    copy = diff.find("snapshotCopy")
+    return (
+        int(diff.findtext("snapshotId", "")),
+        int(diff.findtext("size", "")),
+        unmangle(diff.findtext("name")),
+        None if copy is None else _xml_copy(copy, "atime", "replication", "preferredBlockSize", "storagePolicyId"),
+        tuple(
+            (int(b.findtext("id", "")), int(b.findtext("genstamp", "")), int(b.findtext("numBytes", "")))
+            for b in diff.iterfind("blocks/block")
+        ),
+    )
+
+
+def _xml_copy(copy: ElementTree.Element, *fields: str) -> tuple[Any, ...]:
+    user, group, mode = copy.findtext("permission", "").rsplit(":", 2)
+    return (int(copy.findtext("mtime", "")), user, group, _mode(mode), *(int(copy.findtext(f, "")) for f in fields))
+
+
+def our_diffs(ns: Namespace) -> list[tuple[Any, ...]]:
+    """Return the same of a namespace."""
+
+    def copied(copy: InodeCopy, *fields: int) -> tuple[Any, ...]:
+        p = copy.permission
+        return (copy.mtime, ns.strings.user(p), ns.strings.group(p), p & 0xFFFF, *fields)
+
+    found: list[tuple[Any, ...]] = []
+    for entry in read_diffs(ns):
+        diffs: list[tuple[Any, ...]] = []
+        for d in entry.diffs:
+            c = d.copy
+            if isinstance(d, DirectoryDiff):
+                copy = None if c is None else copied(c, c.namespace_quota, c.space_quota)
+                gone = (d.created, d.deleted, d.deleted_references)
+                diffs.append((d.snapshot_id, d.children, d.is_snapshot_root, d.name, copy, *gone))
+            else:
+                copy = (
+                    None if c is None else copied(c, c.atime, c.replication, c.preferred_block_size, c.storage_policy)
+                )
+                diffs.append((d.snapshot_id, d.size, d.name, copy, d.blocks))
+        found.append((entry.inode_id, entry.kind, diffs))
     return found
 
 

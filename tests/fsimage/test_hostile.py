@@ -16,6 +16,7 @@ from engine.fsimage.errors import CodecMissing, ImageDamaged, ImageError, LoadCa
 from engine.fsimage.id_map import _MIX
 from engine.fsimage.integrity import Trouble
 from engine.fsimage.load import load_image
+from engine.fsimage.snapshots import read_diffs
 from engine.fsimage.tree import find, path_of, walk
 from engine.measure.clock import SystemClock
 from engine.measure.phases import PhaseTree
@@ -140,6 +141,30 @@ def test_unknown_sections_and_newer_layouts_load_and_are_listed(tmp_path, load):
 
     assert loaded.namespace.extras.unknown_sections == (("NEW_THING", 3),)
     assert loaded.namespace.header.layout_version == -99
+
+
+def test_what_snapshots_point_to_and_is_not_there_is_reported_with_its_id(tmp_path, load):
+    root_diff = field(1, 2) + field(2, ROOT) + field(3, 1)
+    deleted = field(1, 0) + field(7, varint(3) + varint(71)) + field(8, varint(9)) + field(6, 1)
+    diffs = [
+        delimited(root_diff),
+        delimited(deleted),
+        delimited(field(1, b"made")),
+        delimited(field(1, 1) + field(2, 72)),
+    ]
+    snapshot = delimited(field(1, 1) + field(2, varint(73)) + field(3, 1)) + delimited(
+        field(1, 5) + field(2, field(2, 74))
+    )
+    more = [(b"SNAPSHOT", snapshot), (b"SNAPSHOT_DIFF", b"".join(diffs))]
+
+    loaded = load(write_image(tmp_path / "i", TREE, ENTRIES, more=more))
+
+    found = {p.inode_id for p in loaded.integrity.problems if p.trouble is Trouble.DANGLING_SNAPSHOT}
+    assert found == {71, 72, 73, 74}
+    assert loaded.integrity.count(Trouble.BAD_REFERENCE) == 1
+    (directory_entry, file_entry) = read_diffs(loaded.namespace)
+    assert (directory_entry.diffs[0].deleted, directory_entry.diffs[0].created) == ((3, 71), (b"made",))
+    assert file_entry.diffs == ()
 
 
 def test_text_of_an_image_reaches_no_terminal_raw(tmp_path, load):

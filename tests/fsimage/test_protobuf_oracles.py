@@ -79,6 +79,18 @@ def test_the_other_sections_hold_hadoops_figures(images, load):
     assert clients.heap[: clients.start[1]].tobytes().startswith(b"DFSClient_")
 
 
+def test_snapshot_diffs_are_hadoops(images, load):
+    dump = oiv.xml_root(gzip.decompress((images / "hdfs/fsimage/rich_plain.xml.gz").read_bytes()))
+    namespace = load(rich(images)).namespace
+
+    ours = oiv.our_diffs(namespace)
+
+    assert ours == oiv.xml_diffs(dump)
+    state = namespace.extras.snapshots
+    assert sum(len(diffs) for _, kind, diffs in ours if kind is Kind.FILE) == state.file_diffs
+    assert sum(len(diffs) for _, kind, diffs in ours if kind is Kind.DIRECTORY) == state.directory_diffs
+
+
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_nine_encodings_of_one_namespace_are_equal(images, load, encoding):
     plain, other = load(rich(images)).namespace, load(rich(images, encoding)).namespace
