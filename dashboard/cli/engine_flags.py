@@ -26,6 +26,8 @@ DEVICE = types.DeviceName()
 SYNC = types.Name("sync", SYNCS)
 VALUE_SIZE = types.size("value size", minimum=1, maximum=MIB)
 SEGMENT_SIZE = types.size("segment size", minimum=64 * KIB, maximum=GIB, multiple_of=4096)
+RAM_CAPACITY = types.size("RAM capacity", minimum=64 * MIB, maximum=1024 * GIB)
+RAM_RATE = types.bytes_per_second("RAM rate", minimum=1000, maximum=1024 * GIB)
 PORT = types.count("port", minimum=0, maximum=65535)
 
 
@@ -39,6 +41,9 @@ class EngineFlags:
     value_size: Bytes
     sync: str
     path: Path | None
+    ram_dir: Path | None = None  # None: /dev/shm, and a dashboard without a RAM disk where that cannot be
+    ram_capacity: int | None = None
+    ram_rate: int | None = None  # None: no stream until a key starts one
 
 
 def engine_flags(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -91,12 +96,51 @@ def engine_flags(command: Callable[..., Any]) -> Callable[..., Any]:
         metavar="DIR",
         help="Folder for the log; its parent must exist. Default: a temporary folder on a disk, removed at the end.",
     )
+    @click.option(
+        "--ram-dir",
+        type=click.Path(path_type=Path),
+        default=None,
+        metavar="DIR",
+        help="A folder on a tmpfs for the RAM disk; what is put there is removed at the end.  [default: /dev/shm]",
+    )
+    @click.option(
+        "--ram-capacity",
+        type=RAM_CAPACITY,
+        default=None,
+        metavar="SIZE",
+        help="Memory for the RAM disk.  [default: 1GiB, or a quarter of what is available]",
+    )
+    @click.option(
+        "--ram-rate",
+        type=RAM_RATE,
+        default=None,
+        metavar="SIZE/S",
+        help="Stream files to the RAM disk at this rate from the start.  [default: key s on its screen starts one]",
+    )
     @functools.wraps(command)
     def with_flags(
-        *args: Any, threads: int, model: str, device: str, value_size: int, sync: str, path: Path | None, **others: Any
+        *args: Any,
+        threads: int,
+        model: str,
+        device: str,
+        value_size: int,
+        sync: str,
+        path: Path | None,
+        ram_dir: Path | None,
+        ram_capacity: int | None,
+        ram_rate: int | None,
+        **others: Any,
     ) -> Any:
         flags = EngineFlags(
-            threads=threads, model=model, device=device, value_size=Bytes(value_size), sync=sync, path=path
+            threads=threads,
+            model=model,
+            device=device,
+            value_size=Bytes(value_size),
+            sync=sync,
+            path=path,
+            ram_dir=ram_dir,
+            ram_capacity=ram_capacity,
+            ram_rate=ram_rate,
         )
         return command(*args, flags=flags, **others)
 

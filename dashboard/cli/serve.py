@@ -13,7 +13,7 @@ from dashboard.cli.exits import Exit
 from dashboard.cli.interrupt import stop_on_signals
 from dashboard.cli.progress import Progress
 from engine.errors import printable
-from engine.units import format_count, format_duration
+from engine.units import format_count, format_duration, format_size
 
 if TYPE_CHECKING:
     from dashboard.exporter.server import Exporter
@@ -66,6 +66,8 @@ def _serve(engine: Engine, exporter: Exporter, progress: Progress, stop: threadi
         seen = max((event.number for event in sample.events), default=seen)
         if now >= status_at:
             progress.note(status_line(before, sample))
+            if (line := ramdisk_status_line(before, sample)) is not None:
+                progress.note(line)
             before, status_at = sample, now + STATUS_SECONDS
 
 
@@ -105,3 +107,21 @@ def status_line(before: Snapshot, after: Snapshot) -> str:
         return head
     rate = format_count(max(new.commits - old.commits, 0) / seconds)
     return f"{head}, {rate} ops/s over {format_duration(seconds * 1e9)}, durable txid {new.durable_txid:,}"
+
+
+def ramdisk_status_line(before: Snapshot, after: Snapshot) -> str | None:
+    """Return how the RAM disk did between two snapshots; None where nothing is written and nothing at risk."""
+    from engine.snapshot import Absent
+
+    old, new = before.ramdisk, after.ramdisk
+    if isinstance(new, Absent) or (new.state != "streaming" and not new.backlog_bytes):
+        return None
+    head = f"ramdisk: {new.state}, {format_size(new.backlog_bytes)} at risk, {new.fallback_blocks:,} fallbacks"
+    seconds = (after.monotonic_ns - before.monotonic_ns) / 1e9
+    if isinstance(old, Absent) or old.epoch != new.epoch or seconds <= 0:
+        return head
+    written = (
+        new.ram_bytes_written - old.ram_bytes_written + new.disk_bytes_written - old.disk_bytes_written
+    ) / seconds
+    persisted = (new.persisted_bytes - old.persisted_bytes) / seconds
+    return f"{head}, {format_size(written)}/s written, {format_size(persisted)}/s persisted"

@@ -11,8 +11,10 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 
 from dashboard.frame import Frame
+from dashboard.keys import KEYS
 from dashboard.screens.layout import PLACES, Box, lane_boxes
 from dashboard.terminal import LEAST_HEIGHT, LEAST_WIDTH
 from dashboard.verdict import Verdict
@@ -118,6 +120,11 @@ class LaneScreen(RoleScreen[None]):
         pane.display = True
         pane.styles.offset = (box.x, box.y)
         pane.styles.width, pane.styles.height = box.width, box.height
+
+
+def own_bindings(lane: str) -> list[BindingType]:
+    """Return the keys that a lane's screen has for itself; their actions are the app's, so the palette has them too."""
+    return [Binding(key.keys, f"app.{key.action}", key.label, show=False) for key in KEYS if key.lane == lane]
 
 
 def too_small(width: int, height: int) -> list[Line]:

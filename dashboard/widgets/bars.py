@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dashboard.glyphs import Glyphs
-from dashboard.keys import KEYS, SCREEN_TITLES, SCREENS
+from dashboard.keys import SCREEN_TITLES, SCREENS, keys_on
 from dashboard.verdict import Verdict
 from dashboard.widgets.lines import Line, Span, cut, cut_start, fitted, outside, spread, width_of
 
@@ -37,7 +37,9 @@ def header_line(open_screen: str, width: int, glyphs: Glyphs, *, source: str) ->
     return (*brand, *tabs, (" " * gap, "bar-text"), *end)
 
 
-def footer_line(badge: Span, readings: Readings, message: str, width: int, glyphs: Glyphs) -> Line:
+def footer_line(
+    badge: Span, readings: Readings, message: str, width: int, glyphs: Glyphs, *, open_screen: str = ""
+) -> Line:
     """Return the badge, hints or a message, and at the right end what the screen costs."""
     end: Line = ((_cost(readings, width), "bar-text"),)
     room = width - width_of((badge,)) - width_of(end) - 2
@@ -46,7 +48,7 @@ def footer_line(badge: Span, readings: Readings, message: str, width: int, glyph
             end, room = (), room + width_of(end)
         middle: Line = ((" " + cut(outside(message), room - 1, glyphs), "bar-note"),)
     else:
-        middle = _hints(room)
+        middle = _hints(open_screen, room)
     gap = width - width_of((badge,)) - width_of(middle) - width_of(end)
     return (badge, *middle, (" " * max(gap, 0), "bar-text"), *end)
 
@@ -59,12 +61,13 @@ def _cost(readings: Readings, width: int) -> str:
     return "  ".join(parts) + " "
 
 
-def _hints(room: int) -> Line:
+def _hints(open_screen: str, room: int) -> Line:
     spans: list[Span] = []
     used = 0
     # The way out and to help first: what is left over is cut from the end of the rest.
-    last = [key for key in KEYS if key.in_footer and key.shown in ("?", "q")]
-    rest = [key for key in KEYS if key.in_footer and key not in last]
+    keys = [key for key in keys_on(open_screen) if key.in_footer]
+    last = [key for key in keys if key.shown in ("?", "q")]
+    rest = [key for key in keys if key not in last]
     reserved = sum(len(key.shown) + len(key.label) + 3 for key in last)
     for key in rest:
         size = len(key.shown) + len(key.label) + 3

@@ -25,6 +25,7 @@ class Figure:
     note: str
     rank: int
     role: str = "bright"
+    short: str = ""  # the name where that is too long
 
 
 def headline_lines(figures: Sequence[Figure], width: int, height: int, glyphs: Glyphs) -> list[Line]:
@@ -35,8 +36,7 @@ def headline_lines(figures: Sequence[Figure], width: int, height: int, glyphs: G
     cell = width // max(len(shown), 1)
     rows: list[list[Span]] = [[], [], []]
     for figure in shown:
-        for row, text, role in zip(
-            rows, (figure.name, figure.value, figure.note), ("dim", figure.role, "dim"), strict=True
-        ):
+        name = figure.short if figure.short and len(figure.name) >= cell else figure.name
+        for row, text, role in zip(rows, (name, figure.value, figure.note), ("dim", figure.role, "dim"), strict=True):
             row.append((left(cut(text, cell - 1, glyphs), cell), role))
     return [tuple(row) for row in rows[:height]]

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +44,7 @@ class Plot:
     middle: str
     ends: str
     label: Callable[[float], str] = format_count
+    line: npt.NDArray[np.float64] | None = None  # a second quantity in the same unit: drawn as a line over the area
 
 
 def canvas_width(width: int) -> int:
@@ -57,14 +59,19 @@ def plot_lines(plot: Plot, width: int, height: int, glyphs: Glyphs) -> list[Line
     rows = height - 1 - with_time
     if rows < 2 or width < AXIS_WIDTH + 8:
         return lines
-    finite = plot.values[np.isfinite(plot.values)]
+    both = plot.values if plot.line is None else np.concatenate((plot.values, plot.line))
+    finite = both[np.isfinite(both)]
     top = nice_top(float(finite.max()) if finite.size else 0.0)
     labels = {0: plot.label(top), rows - 1: "0"}
     if rows >= 6 and rows % 2 == 0:
         labels[rows // 2] = plot.label(top / 2)
-    for y, text in enumerate(canvas(plot.values, top=top, width=canvas_width(width), height=rows, glyphs=glyphs)):
-        height_share = round(100 * (rows - 1 - y) / max(rows - 1, 1))
-        lines.append(((right(labels.get(y, ""), AXIS_WIDTH) + " ", "dim"), (text, f"{plot.colours}@{height_share}")))
+    room = canvas_width(width)
+    area = canvas(plot.values, top=top, width=room, height=rows, glyphs=glyphs)
+    line = None if plot.line is None else crest(plot.line, top=top, width=room, height=rows, glyphs=glyphs)
+    for y, text in enumerate(area):
+        role = f"{plot.colours}@{round(100 * (rows - 1 - y) / max(rows - 1, 1))}"
+        drawn = ((text, role),) if line is None else over(line[y], text, role)
+        lines.append(((right(labels.get(y, ""), AXIS_WIDTH) + " ", "dim"), *drawn))
     if with_time:
         lines.append(_time_axis(plot, width))
     return lines
@@ -72,6 +79,14 @@ def plot_lines(plot: Plot, width: int, height: int, glyphs: Glyphs) -> list[Line
 
 def canvas(values: npt.NDArray[np.float64], *, top: float, width: int, height: int, glyphs: Glyphs) -> list[str]:
     """Return `height` rows of `width` characters: the area under `values`, which reach from 0 to `top`."""
+    rows = crest(values, top=top, width=width, height=height, glyphs=glyphs)
+    if not np.isfinite(values).any() or not rows or width < 1:
+        return rows
+    return _filled_plain(rows) if glyphs.plain else filled(rows)
+
+
+def crest(values: npt.NDArray[np.float64], *, top: float, width: int, height: int, glyphs: Glyphs) -> list[str]:
+    """Return the line through `values` alone."""
     from plotext import figure  # 0.15 s to import: the first frame does not wait for it
 
     known = np.flatnonzero(np.isfinite(values))
@@ -88,8 +103,16 @@ def canvas(values: npt.NDArray[np.float64], *, top: float, width: int, height: i
     # A value stands in the middle of its column of dots.
     figure.draw(figure.signal((known + 0.5).tolist(), clipped.tolist(), marker=glyphs.plot_marker))
     rows = figure.build().string(colorless=True).split("\n")
-    crest = [row.ljust(width)[:width] for row in (rows + [""] * height)[:height]]
-    return _filled_plain(crest) if glyphs.plain else filled(crest)
+    return [row.ljust(width)[:width] for row in (rows + [""] * height)[:height]]
+
+
+def over(line: str, area: str, role: str) -> Line:
+    """Return a row of an area with a line over it; where the line is the area is not, which shows without colour."""
+    spans: list[Span] = []
+    for is_line, cells in groupby(zip(line, area, strict=True), key=lambda pair: pair[0] != " "):
+        text = "".join(pair[0] if is_line else pair[1] for pair in cells)
+        spans.append((text.replace("#", "o"), "bright") if is_line else (text, role))
+    return tuple(spans)
 
 
 def filled(crest: list[str]) -> list[str]:

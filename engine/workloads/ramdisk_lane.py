@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from engine.errors import BadValue, TidegaugeError, UnknownChoice
+from engine.errors import BadValue, FileTrouble, TidegaugeError, UnknownChoice
 from engine.events import EventLog, Severity
 from engine.measure.clock import Clock
 from engine.ramdisk.copying import COPY_MODES
@@ -49,6 +49,7 @@ class RamdiskSettings:
     copy_mode: str = "direct"
     persist_rate: int = 0
     starts_streaming: bool = True
+    refused: str = ""  # why there is no place for the store; the lane then says so instead of opening one
 
 
 class RamdiskLane:
@@ -74,7 +75,7 @@ class RamdiskLane:
     # Controls: each returns at once.
 
     def start(self) -> None:
-        """Start the stream; the first call starts the lane."""
+        """Start the stream; the first call starts the lane, and one after a store that did not open tries again."""
         if not self._thread.ident:
             self._requests.put(self._open)
             self._thread.start()
@@ -113,9 +114,14 @@ class RamdiskLane:
         """Simulate a reboot: everything that is in memory only is lost."""
         self._requests.put(self._wipe)
 
+    def ask_to_stop(self) -> None:
+        """Begin to stop; `close` waits for it."""
+        self._stop.set()
+        self._requests.put(lambda: None)  # the lane looks up at once
+
     def close(self) -> bool:
         """Stop everything and close the store; return whether it ended in time."""
-        self._stop.set()
+        self.ask_to_stop()
         if self._thread.ident:
             self._thread.join(_JOIN_SECONDS)
         return not self._thread.is_alive()
@@ -130,6 +136,8 @@ class RamdiskLane:
                 self._tick()
             except TidegaugeError as trouble:
                 self._say("error", str(trouble))
+            except OSError as trouble:  # someone else's hand in our folders: said, and the lane goes on
+                self._say("error", str(FileTrouble(trouble.filename or self._settings.ram_dir, "go on", trouble)))
         self._end_stream()
         if self._store is not None:
             self._store.close()
@@ -137,6 +145,8 @@ class RamdiskLane:
     def _open(self) -> None:
         settings = self._settings
         try:
+            if settings.refused:
+                raise TidegaugeError(settings.refused)
             store = Store.open(
                 StoreSettings(
                     ram_dir=settings.ram_dir,
@@ -170,8 +180,11 @@ class RamdiskLane:
 
     def _start_stream(self) -> None:
         self._is_streaming = True
+        if self._store is None:
+            self._open()  # which comes back here once there is a store
+            return
         store, settings = self._store, self._settings
-        if store is None or (self._stream is not None and self._stream.is_alive):
+        if self._stream is not None and self._stream.is_alive:
             return
         short = shortage(settings.disk_dirs[0], 2 * settings.ram_capacity)
         if short:
@@ -216,7 +229,7 @@ class RamdiskLane:
     def _fill(self) -> None:
         self._start_stream()
         if self._stream is not None:
-            self._stream.fills = True
+            self._stream.fill()
 
     def _wipe(self) -> None:
         store = self._store

@@ -42,7 +42,7 @@ class Stream:
         self._piece = memoryview(bytearray(os.urandom(1 * MIB)))
         self._kept: deque[str] = deque()
         self.number, self.written_bytes, self.files_written = first, 0, 0
-        self.fills = False  # write without a limit until memory is full
+        self._fill_left = 0  # bytes still to write without a limit
         self._due_ns = 0
         self._thread = threading.Thread(target=self._run, name="ramdisk-stream", daemon=True)
 
@@ -57,6 +57,10 @@ class Stream:
         if self._thread.ident:
             self._thread.join(_JOIN_SECONDS)
         return not self._thread.is_alive()
+
+    def fill(self) -> None:
+        """Write without a limit until memory is full, but no more than twice what it holds: a fast disk keeps up."""
+        self._fill_left = 2 * self._store.core.memory.capacity
 
     @property
     def is_alive(self) -> bool:
@@ -96,8 +100,9 @@ class Stream:
 
     def _pace(self, size: int) -> None:
         """Wait until the next piece is due."""
-        if self.fills:
-            self.fills = self._store.core.memory.free >= self._store.settings.block_size
+        if self._fill_left > 0:
+            is_full = self._store.core.memory.free < self._store.settings.block_size
+            self._fill_left = 0 if is_full else self._fill_left - size
             self._due_ns = self._clock.monotonic_ns()
             return
         rate = self._rate()

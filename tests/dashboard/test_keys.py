@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard.keys import DEVICES, MODELS, SYNCS, next_choice, next_handlers
+from dashboard.keys import DEVICES, MODELS, SYNCS, keys_on, next_choice, next_handlers, next_rate
 from engine.storage.device import parse_device
+from engine.units import MIB
 
 
 @pytest.mark.parametrize(
@@ -39,3 +40,20 @@ def test_labels_of_the_engine_are_understood() -> None:
     for spec in DEVICES:
         shown = parse_device(spec).label
         assert next_choice(shown, DEVICES) == DEVICES[(DEVICES.index(spec) + 1) % len(DEVICES)]
+
+
+@pytest.mark.parametrize(
+    ("now", "faster", "slower"),
+    [(100 * MIB, 200 * MIB, 50 * MIB), (MIB, 5 * MIB, MIB), (1000 * MIB, 0, 500 * MIB), (0, 0, 1000 * MIB),
+     (123, MIB, 123)],
+    ids=["between", "slowest", "fastest-with-a-number", "as-fast-as-it-goes", "no-step"],
+)  # fmt: skip
+def test_rates_step_up_to_as_fast_as_it_goes_and_down(now: int, faster: int, slower: int) -> None:
+    assert (next_rate(now, 1), next_rate(now, -1)) == (faster, slower)
+
+
+def test_a_screen_has_its_own_keys_before_those_of_all() -> None:
+    on_ramdisk = {key.shown: key.action for key in keys_on("ramdisk")}
+
+    assert on_ramdisk["m"] == "ramdisk('copy')" and on_ramdisk["t"] == "next_theme"
+    assert {key.shown: key.action for key in keys_on("wal")}["m"] == "next('model')"
