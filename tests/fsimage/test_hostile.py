@@ -7,12 +7,11 @@ import struct
 import threading
 import zlib
 
-import numpy as np
 import pytest
 
 from engine.errors import TidegaugeError
 from engine.fsimage.columns import DETACHED
-from engine.fsimage.errors import CodecMissing, ImageDamaged, ImageError, LoadCancelled, NotAnImage
+from engine.fsimage.errors import CodecMissing, ImageDamaged, LoadCancelled, NotAnImage
 from engine.fsimage.id_map import _MIX
 from engine.fsimage.integrity import Trouble
 from engine.fsimage.load import load_image
@@ -20,14 +19,10 @@ from engine.fsimage.snapshots import read_diffs
 from engine.fsimage.tree import find, path_of, walk
 from engine.measure.clock import SystemClock
 from engine.measure.phases import PhaseTree
-from tests.fsimage.legacy_writer import ROOT as LEGACY_ROOT
-from tests.fsimage.legacy_writer import Dir, File, write_legacy
+from tests.fsimage.mutation import DEFLATE, ENTRIES, TREE, load_wounded, mutate, victims_of
 from tests.fsimage.protobuf_writer import ROOT, delimited, directory, entry, field, file, varint, write_image
 
 MUTATIONS = 2000
-DEFLATE = "org.apache.hadoop.io.compress.DefaultCodec"
-TREE = [directory(ROOT, b""), directory(2, b"a"), file(3, b"f", [(1, 1, 100)]), file(4, b"g")]
-ENTRIES = [entry(ROOT, [2, 4]), entry(2, [3])]
 
 
 def test_the_writer_of_these_tests_writes_a_whole_image(tmp_path, load):
@@ -261,63 +256,21 @@ def test_a_folder_a_missing_file_and_a_pipe_are_refused(tmp_path, load):
             load(path)
 
 
-def mutate(data: bytes, chance: random.Random) -> bytes:
-    """Return `data` with one to four wounds: flipped, overwritten, cut, doubled or exchanged bytes."""
-    spoiled = bytearray(data)
-    for _ in range(chance.randint(1, 4)):
-        at = chance.randrange(len(spoiled))
-        match chance.randrange(6):
-            case 0:
-                spoiled[at] ^= 1 << chance.randrange(8)
-            case 1:
-                spoiled[at : at + 8] = chance.choice([b"\xff" * 8, b"\x00" * 8, b"\x7f" + b"\xff" * 7, b"\x80" * 8])
-            case 2:
-                spoiled[at : at + chance.randrange(64)] = b""
-            case 3:
-                spoiled[at:at] = spoiled[at : at + chance.randrange(64)]
-            case 4:
-                spoiled[at] = chance.randrange(256)
-            case 5 if chance.random() < 0.2:
-                del spoiled[at:]
-        if len(spoiled) < 2:
-            spoiled += b"\x00\x00"
-    return bytes(spoiled)
-
-
 @pytest.fixture(scope="module")
 def victims(images, tmp_path_factory):
-    """Return the bytes of images of every kind, small enough to be loaded thousands of times."""
-    folder, found = tmp_path_factory.mktemp("victims"), []
-    for pattern in ("fsimages/legacy/*.img", "fsimages/protobuf/hfsa-small-*.img", "fsimages/protobuf/dyn*26.img"):
-        found += [path.read_bytes() for path in sorted(images.glob(pattern))]
-    rich = images / "hdfs" / "fsimage"
-    found += [(rich / f"rich_{name}.fsimage").read_bytes() for name in ("plain", "parallel", "snappy", "parallel_gzip")]
-    tree = [LEGACY_ROOT, Dir(b"/a"), File(b"/a/f", blocks=[(1, 2, 3)]), File(b"/g")]
-    found += [write_legacy(folder / str(version), version, tree).read_bytes() for version in (-9, -23, -42, -43, -51)]
-    found.append(write_image(folder / "p", TREE, ENTRIES, codec=DEFLATE, compress=zlib.compress).read_bytes())
-    return found
+    """Return the bytes of images of every kind."""
+    return victims_of(images, tmp_path_factory.mktemp("victims"))
 
 
 @pytest.mark.timeout(300)
-def test_2000_mutated_images_load_or_fail_with_a_place(victims, tmp_path, load):
-    chance, path, failed = random.Random(3248), tmp_path / "image", 0
+def test_2000_mutated_images_load_or_fail_with_a_place(victims, tmp_path):
+    chance, path, loaded = random.Random(3248), tmp_path / "image", 0
 
     for turn in range(MUTATIONS):
         path.write_bytes(mutate(victims[turn % len(victims)], chance))
-        try:
-            ns = load(path, threads=1 + turn % 2, check_md5=False).namespace
-        except ImageError as error:
-            failed += 1
-            assert str(error).isprintable(), error
-        else:
-            rows = ns.rows
-            assert (np.diff(ns.inodes.name_start) >= 0).all()
-            assert ns.tree.child_start[-1] == len(ns.tree.children)
-            assert ((ns.inodes.parent >= DETACHED) & (ns.inodes.parent < rows)).all()
-            for row in range(0, rows, 97):
-                path_of(ns, row)
+        loaded += load_wounded(path, threads=1 + turn % 2)
 
-    assert 0 < failed < MUTATIONS
+    assert 0 < loaded < MUTATIONS
 
 
 def test_a_cancelled_load_stops_and_says_so(images):
