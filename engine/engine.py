@@ -20,17 +20,25 @@ from engine.events import EventLog
 from engine.measure.clock import Clock, SystemClock
 from engine.snapshot import Absent, ProcessSnapshot, Snapshot
 from engine.units import Bytes
+from engine.workloads.image_lane import ImageLane, ImageSettings
 from engine.workloads.ramdisk_lane import RamdiskLane, RamdiskSettings
 from engine.workloads.wal_lane import WalLane, WalSettings
 
 _NO_RAMDISK = Absent("not running: no RAM disk was asked for")
-_NO_LANE = Absent("not running: this lane is not part of this version yet")
+_NO_IMAGE = Absent("not running: no image was asked for")
 
 
 class Engine:
     """The lanes of one process. Start it once, stop it once."""
 
-    def __init__(self, wal: WalSettings, clock: Clock | None = None, *, ramdisk: RamdiskSettings | None = None) -> None:
+    def __init__(
+        self,
+        wal: WalSettings,
+        clock: Clock | None = None,
+        *,
+        ramdisk: RamdiskSettings | None = None,
+        image: ImageSettings | None = None,
+    ) -> None:
         """Prepare the lanes; a lane without settings is not there. Raises BadValue or UnknownChoice."""
         self._clock = clock or SystemClock()
         self._events = EventLog(self._clock)
@@ -39,17 +47,25 @@ class Engine:
         self._started = self._clock.wall_ns()
         self.wal = WalLane(wal, self._clock, self._events)
         self.ramdisk = RamdiskLane(ramdisk, self._clock, self._events) if ramdisk is not None else None
+        self.image = ImageLane(image, self._clock, self._events) if image is not None else None
 
     def start(self) -> None:
-        """Start the lanes; returns at once, and what goes wrong is an event and a reason in the snapshot."""
+        """Start the lanes; returns at once, and what goes wrong is an event and a reason in the snapshot.
+
+        The image lane waits for what it is told to load.
+        """
         self.wal.start()
         if self.ramdisk is not None:
             self.ramdisk.start()
 
     def stop(self) -> bool:
         """Stop the lanes and close what they have open; return whether all ended in time."""
+        if self.image is not None:
+            self.image.ask_to_stop()  # a load winds down while the log drains
         ended = self.wal.close()
-        return ended if self.ramdisk is None else self.ramdisk.close() and ended
+        if self.ramdisk is not None:
+            ended = self.ramdisk.close() and ended
+        return ended if self.image is None else self.image.close() and ended
 
     def sample(self) -> Snapshot:
         """Return the totals of this instant."""
@@ -62,7 +78,7 @@ class Engine:
             host=self._host,
             wal=self.wal.sample(),
             ramdisk=_NO_RAMDISK if self.ramdisk is None else self.ramdisk.sample(),
-            image=_NO_LANE,
+            image=_NO_IMAGE if self.image is None else self.image.sample(),
             process=self._sample_process(),
             events=self._events.newest(),
         )

@@ -15,7 +15,10 @@ from engine.snapshot import (
     Absent,
     FineHistogram,
     Histogram,
+    ImageSnapshot,
+    ImageSummary,
     PeriodQuantiles,
+    PhaseRow,
     RamdiskSnapshot,
     Snapshot,
     WalSnapshot,
@@ -110,6 +113,62 @@ def _ramdisk_info(snapshot: Snapshot) -> Iterator[Sample]:
     ram = snapshot.ramdisk
     if isinstance(ram, RamdiskSnapshot):
         yield Sample((ram.ram_label, ram.policy, ram.checksum, ram.copy_mode, ram.state), 1)
+
+
+def _image(pick: Callable[[ImageSnapshot], float]) -> Callable[[Snapshot], Iterator[Sample]]:
+    def read(snapshot: Snapshot) -> Iterator[Sample]:
+        if isinstance(snapshot.image, ImageSnapshot):
+            yield Sample((), pick(snapshot.image))
+
+    return read
+
+
+def _image_summary(pick: Callable[[ImageSummary], float]) -> Callable[[Snapshot], Iterator[Sample]]:
+    def read(snapshot: Snapshot) -> Iterator[Sample]:
+        image = snapshot.image
+        if isinstance(image, ImageSnapshot) and isinstance(image.summary, ImageSummary):
+            yield Sample((), pick(image.summary))
+
+    return read
+
+
+def _image_info(snapshot: Snapshot) -> Iterator[Sample]:
+    image = snapshot.image
+    if isinstance(image, ImageSnapshot):
+        made = "synthetic" if image.is_synthetic else "file"
+        yield Sample((made, image.layout, image.codec, image.strategy, image.state), 1)
+
+
+def _image_loads(snapshot: Snapshot) -> Iterator[Sample]:
+    image = snapshot.image
+    if isinstance(image, ImageSnapshot):
+        yield Sample(("complete",), image.lane_loads)
+        yield Sample(("cancelled",), image.lane_cancelled_loads)
+        yield Sample(("failed",), image.lane_failed_loads)
+
+
+def _image_phases(pick: Callable[[PhaseRow], float]) -> Callable[[Snapshot], Iterator[Sample]]:
+    """Read each phase, by its path: LoadingFsImage, LoadingFsImage/Inodes. One that comes again is told once."""
+
+    def read(snapshot: Snapshot) -> Iterator[Sample]:
+        image = snapshot.image
+        if isinstance(image, ImageSnapshot):
+            path: list[str] = []
+            found: dict[str, float] = {}
+            for phase in image.phases:
+                path = [*path[: max(phase.depth, 0)], phase.name]
+                found.setdefault("/".join(path), pick(phase))
+            for name, value in found.items():
+                yield Sample((name,), value)
+
+    return read
+
+
+def _image_threads(snapshot: Snapshot) -> Iterator[Sample]:
+    image = snapshot.image
+    if isinstance(image, ImageSnapshot):
+        for name, cpu_ns in {thread.name: thread.cpu_ns for thread in image.cpu}.items():
+            yield Sample((name,), cpu_ns / 1e9)
 
 
 def _process(pick: Callable[[Snapshot], float | Absent]) -> Callable[[Snapshot], Iterator[Sample]]:
@@ -436,6 +495,85 @@ METRICS: tuple[Metric, ...] = (
         (),
         _ramdisk(lambda r: r.eviction_window),
         SECONDS,
+    ),
+    Metric(
+        "image_info",
+        _G,
+        "Always 1 while the lane is there; what it loads or has loaded.",
+        ("image", "layout", "codec", "strategy", "state"),
+        _image_info,
+    ),
+    Metric("image_loads_total", _C, "Loads that have ended, by how.", ("outcome",), _image_loads),
+    Metric("image_loaded_inodes_total", _C, "Inodes loaded, by every load.", (), _image(lambda i: i.lane_inodes)),
+    Metric(
+        "image_read_bytes_total",
+        _C,
+        "Bytes of images passed over, by every pass of every load.",
+        (),
+        _image(lambda i: i.lane_read_bytes),
+    ),
+    Metric("image_size_bytes", _G, "Size of the image.", (), _image(lambda i: i.size_bytes)),
+    Metric("image_inodes", _G, "Inodes loaded so far by the newest load.", (), _image(lambda i: i.inodes)),
+    Metric(
+        "image_load_seconds",
+        _G,
+        "Time the newest load has taken so far.",
+        (),
+        _image(lambda i: i.elapsed_ns / 1e9),
+    ),
+    Metric(
+        "image_phase_seconds",
+        _G,
+        "Time in each phase of the newest load.",
+        ("phase",),
+        _image_phases(lambda p: p.elapsed_ns / 1e9),
+    ),
+    Metric(
+        "image_phase_done_ratio",
+        _G,
+        "How much of each phase of the newest load is done.",
+        ("phase",),
+        _image_phases(lambda p: p.done),
+    ),
+    Metric(
+        "image_thread_cpu_seconds_total",
+        _C,
+        "Processor time of each thread of the newest load.",
+        ("thread",),
+        _image_threads,
+    ),
+    Metric("image_files", _G, "Files in the loaded image.", (), _image_summary(lambda s: s.files)),
+    Metric("image_directories", _G, "Directories in the loaded image.", (), _image_summary(lambda s: s.directories)),
+    Metric("image_symlinks", _G, "Symbolic links in the loaded image.", (), _image_summary(lambda s: s.symlinks)),
+    Metric("image_blocks", _G, "Blocks in the loaded image.", (), _image_summary(lambda s: s.blocks)),
+    Metric(
+        "image_content_bytes",
+        _G,
+        "Bytes of the files in the loaded image, one copy of each.",
+        (),
+        _image_summary(lambda s: s.content_bytes),
+    ),
+    Metric(
+        "image_open_files",
+        _G,
+        "Files in the loaded image that were being written.",
+        (),
+        _image_summary(lambda s: s.open_files),
+    ),
+    Metric(
+        "image_column_bytes",
+        _G,
+        "Memory of the loaded image, names apart.",
+        (),
+        _image_summary(lambda s: s.column_bytes),
+    ),
+    Metric("image_name_bytes", _G, "Memory of its names.", (), _image_summary(lambda s: s.name_bytes)),
+    Metric(
+        "image_troubles",
+        _G,
+        "What the loaded image contradicts itself about.",
+        (),
+        _image_summary(lambda s: s.trouble_count),
     ),
     Metric(
         "process_cpu_seconds_total",

@@ -203,6 +203,111 @@ class RamdiskSnapshot(msgspec.Struct, frozen=True, kw_only=True, tag="ramdisk"):
     replicas: tuple[ReplicaRow, ...]
 
 
+class PhaseRow(msgspec.Struct, frozen=True):
+    """One phase of a start-up; a phase's children follow it, one deeper. Named as the NameNode names them."""
+
+    depth: int
+    name: str
+    state: Literal["pending", "running", "complete", "failed"]
+    count: int
+    total: int | None  # None while nobody knows
+    read_bytes: Bytes
+    size_bytes: Bytes | None
+    elapsed_ns: Nanoseconds  # so far, while it runs
+    cpu_ns: Nanoseconds | None  # of the thread that ran it; None until it has ended
+    done: float  # 0 to 1: count over total, of itself and what is inside it
+
+
+class ImageThread(msgspec.Struct, frozen=True):
+    """One thread of a load, by its place: the operating system's may come and go."""
+
+    name: str  # "1" runs the load, "2" and on help it, "md5" hashes beside it
+    cpu_ns: Nanoseconds  # since the load began
+
+
+class ImageProgress(msgspec.Struct, frozen=True):
+    """Totals at one instant of a load, so that a load of a second can be plotted too."""
+
+    elapsed_ns: Nanoseconds  # since the load began
+    inodes: int  # passed, in every pass over them
+    read_bytes: int  # likewise
+    cpu_ns: tuple[int, ...]  # by thread, as ImageSnapshot.cpu names them
+
+
+class LargeDirectory(msgspec.Struct, frozen=True):
+    """A directory by what is directly inside it, so that no byte counts twice."""
+
+    path: str
+    files: int
+    size_bytes: int
+
+
+class ImageSummary(msgspec.Struct, frozen=True, kw_only=True, tag="summary"):
+    """What a loaded image holds."""
+
+    files: int
+    directories: int
+    symlinks: int
+    blocks: int
+    content_bytes: int
+    open_files: int
+    hdfs_snapshots: int
+    snapshot_only: int  # inodes that only HDFS snapshots hold
+    name_bytes: Bytes  # memory that names take
+    column_bytes: Bytes  # memory that everything else takes
+    troubles: tuple[str, ...]  # what the image contradicts itself about, the most frequent kinds
+    trouble_count: int
+    largest: tuple[LargeDirectory, ...]
+
+
+class ImageRun(msgspec.Struct, frozen=True):
+    """One load that has ended, for comparing strategies."""
+
+    number: int
+    image: str
+    strategy: str
+    threads: int
+    outcome: Literal["complete", "cancelled", "failed"]
+    inodes: int
+    elapsed_ns: Nanoseconds
+    resolve_calls: int  # searches for a parent: walks from the root, or lookups; 0 where nobody counted
+    resolve_ns: Nanoseconds | None  # None where they are too short to time
+
+
+class ImageSnapshot(msgspec.Struct, frozen=True, kw_only=True, tag="image"):
+    """The image lane: what it loads or has loaded. An epoch is one load; totals named `lane_` go on over them."""
+
+    epoch: int
+    epoch_started_ns: Nanoseconds  # monotonic
+    state: Literal["idle", "making", "loading", "loaded", "cancelled", "failed", "closed"]
+    error: str  # one line; "" where nothing failed
+    image: str  # path of the load's image
+    is_synthetic: bool
+    layout: str  # "-67 (NVDIMM; Hadoop 3.4 and 3.5)"; "" before it is known
+    codec: str
+    size_bytes: Bytes
+    strategy: str
+    threads: int
+    next_image: str  # what the next load takes
+    next_strategy: str
+    next_threads: int
+    md5: Literal["none", "checking", "match", "mismatch"]
+    md5_bytes: Bytes  # hashed so far
+    inodes: int  # loaded so far
+    read_bytes: int  # by every pass
+    elapsed_ns: Nanoseconds  # of the load, so far
+    phases: tuple[PhaseRow, ...]
+    cpu: tuple[ImageThread, ...]
+    progress: tuple[ImageProgress, ...]  # oldest first; evenly apart
+    summary: ImageSummary | Absent
+    runs: tuple[ImageRun, ...]  # the newest last
+    lane_inodes: int  # loaded since the lane began, by every load
+    lane_read_bytes: int
+    lane_loads: int
+    lane_cancelled_loads: int
+    lane_failed_loads: int
+
+
 class ProcessSnapshot(msgspec.Struct, frozen=True, tag="process"):
     """This process, so that a meter which disturbs what it measures can be seen doing so."""
 
@@ -223,7 +328,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     host: str
     wal: WalSnapshot | Absent
     ramdisk: RamdiskSnapshot | Absent
-    image: Absent
+    image: ImageSnapshot | Absent
     process: ProcessSnapshot | Absent
     events: tuple[Event, ...]  # the newest, oldest first
 

@@ -14,6 +14,13 @@ from engine.snapshot import (
     Absent,
     FineHistogram,
     Histogram,
+    ImageProgress,
+    ImageRun,
+    ImageSnapshot,
+    ImageSummary,
+    ImageThread,
+    LargeDirectory,
+    PhaseRow,
     ProcessSnapshot,
     RamdiskSnapshot,
     Snapshot,
@@ -47,7 +54,13 @@ def every(annotation: Any) -> st.SearchStrategy[Any]:
         return FINE_HISTOGRAMS
     if isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
         return st.builds(annotation, **{name: every(hint) for name, hint in typing.get_type_hints(annotation).items()})
-    plain = {int: INT64, float: st.floats(allow_nan=False, allow_infinity=False), str: st.text(max_size=20)}
+    plain = {
+        int: INT64,
+        float: st.floats(allow_nan=False, allow_infinity=False),
+        str: st.text(max_size=20),
+        bool: st.booleans(),
+        type(None): st.none(),
+    }
     return plain[annotation]
 
 
@@ -105,6 +118,67 @@ def ramdisk_snapshot(**changes: Any) -> RamdiskSnapshot:
         "replicas": (),
     }
     return RamdiskSnapshot(**(plain | changes))
+
+
+def image_snapshot(**changes: Any) -> ImageSnapshot:
+    """Return an image of a million inodes, loaded in half a second by two threads, with `changes`."""
+    plain: dict[str, Any] = {
+        "epoch": 1,
+        "epoch_started_ns": 5,
+        "state": "loaded",
+        "error": "",
+        "image": "/var/tmp/fsimage_0000000000000000042",
+        "is_synthetic": False,
+        "layout": "-67 (NVDIMM; Hadoop 3.4 and 3.5)",
+        "codec": "",
+        "size_bytes": 80_000_000,
+        "strategy": "columnar",
+        "threads": 2,
+        "next_image": "/var/tmp/fsimage_0000000000000000042",
+        "next_strategy": "columnar",
+        "next_threads": 2,
+        "md5": "match",
+        "md5_bytes": 80_000_000,
+        "inodes": 1_000_000,
+        "read_bytes": 160_000_000,
+        "elapsed_ns": 500_000_000,
+        "phases": (
+            PhaseRow(0, "LoadingFsImage", "complete", 0, None, 0, 80_000_000, 500_000_000, 450_000_000, 1.0),
+            PhaseRow(1, "StringTable", "complete", 107, 107, 0, None, 800_000, 700_000, 1.0),
+            PhaseRow(1, "Inodes", "complete", 1_000_000, 1_000_000, 78_000_000, None, 490_000_000, 440_000_000, 1.0),
+            PhaseRow(2, "columns", "complete", 0, None, 0, None, 300_000_000, 290_000_000, 1.0),
+        ),
+        "cpu": (ImageThread("1", 450_000_000), ImageThread("2", 300_000_000), ImageThread("md5", 110_000_000)),
+        "progress": tuple(
+            ImageProgress(50_000_000 * n, 200_000 * n, 16_000_000 * n, (45_000_000 * n, 30_000_000 * n, 11_000_000 * n))
+            for n in range(11)
+        ),
+        "summary": ImageSummary(
+            files=914_738,
+            directories=85_261,
+            symlinks=1,
+            blocks=1_200_000,
+            content_bytes=52_939_373_725_522,
+            open_files=3,
+            hdfs_snapshots=5,
+            snapshot_only=7,
+            name_bytes=14_000_000,
+            column_bytes=92_000_000,
+            troubles=("2 inodes with the name of a sibling",),
+            trouble_count=2,
+            largest=(
+                LargeDirectory("/user/u000001/data", 2_000, 148_327_765_159),
+                LargeDirectory("/tmp/x", 5, 140_000),
+            ),
+        ),
+        "runs": (ImageRun(1, "fsimage_42", "columnar", 2, "complete", 1_000_000, 500_000_000, 0, None),),
+        "lane_inodes": 1_000_000,
+        "lane_read_bytes": 160_000_000,
+        "lane_loads": 1,
+        "lane_cancelled_loads": 2,
+        "lane_failed_loads": 3,
+    }
+    return ImageSnapshot(**(plain | changes))
 
 
 def snapshot(**changes: Any) -> Snapshot:

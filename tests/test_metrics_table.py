@@ -24,7 +24,7 @@ from engine.snapshot import (
     WalSnapshot,
     WalStages,
 )
-from tests.snapshots import every, ramdisk_snapshot, snapshot, wal_snapshot
+from tests.snapshots import every, image_snapshot, ramdisk_snapshot, snapshot, wal_snapshot
 
 ROWS = {row.name: row for row in METRICS}
 
@@ -105,7 +105,7 @@ def test_an_absent_value_of_the_log_silences_its_row_and_no_other(field: str) ->
     assert len(silent) == 1, silent
 
 
-@pytest.mark.parametrize("lane", ["wal", "process"])
+@pytest.mark.parametrize("lane", ["wal", "process", "ramdisk", "image"])
 def test_a_lane_that_is_absent_exports_nothing(lane: str) -> None:
     without = snapshot(**{lane: Absent("not running")})
 
@@ -163,7 +163,9 @@ PLAIN_VALUES = {
 }
 
 
-PLAIN_ROWS = [row for row in METRICS if row.kind is not Kind.HISTOGRAM and not row.name.startswith("ramdisk_")]
+PLAIN_ROWS = [
+    row for row in METRICS if row.kind is not Kind.HISTOGRAM and not row.name.startswith(("ramdisk_", "image_"))
+]
 
 
 @pytest.mark.parametrize("row", PLAIN_ROWS, ids=lambda row: row.name)
@@ -214,6 +216,46 @@ def test_every_field_of_the_ram_disk_is_exported_or_has_a_reason_not_to_be() -> 
             silent.add(field.name)
 
     assert silent == RAMDISK_NOT_EXPORTED
+
+
+IMAGE_VALUES: dict[str, dict[tuple[str, ...], float]] = {
+    "image_info": {("file", "-67 (NVDIMM; Hadoop 3.4 and 3.5)", "", "columnar", "loaded"): 1},
+    "image_loads_total": {("complete",): 1, ("cancelled",): 2, ("failed",): 3},
+    "image_loaded_inodes_total": {(): 1_000_001},
+    "image_read_bytes_total": {(): 160_000_001},
+    "image_size_bytes": {(): 80_000_000},
+    "image_inodes": {(): 1_000_000},
+    "image_load_seconds": {(): 0.5},
+    "image_phase_seconds": {
+        ("LoadingFsImage",): 0.5,
+        ("LoadingFsImage/StringTable",): 0.0008,
+        ("LoadingFsImage/Inodes",): 0.49,
+        ("LoadingFsImage/Inodes/columns",): 0.3,
+    },
+    "image_phase_done_ratio": {
+        ("LoadingFsImage",): 1,
+        ("LoadingFsImage/StringTable",): 1,
+        ("LoadingFsImage/Inodes",): 1,
+        ("LoadingFsImage/Inodes/columns",): 1,
+    },
+    "image_thread_cpu_seconds_total": {("1",): 0.45, ("2",): 0.3, ("md5",): 0.11},
+    "image_files": {(): 914_738},
+    "image_directories": {(): 85_261},
+    "image_symlinks": {(): 1},
+    "image_blocks": {(): 1_200_000},
+    "image_content_bytes": {(): 52_939_373_725_522},
+    "image_open_files": {(): 3},
+    "image_column_bytes": {(): 92_000_000},
+    "image_name_bytes": {(): 14_000_000},
+    "image_troubles": {(): 2},
+}
+
+
+@pytest.mark.parametrize("row", [row for row in METRICS if row.name.startswith("image_")], ids=lambda row: row.name)
+def test_a_row_of_the_image_reads_its_own_field(row: Metric) -> None:
+    image = image_snapshot(lane_inodes=1_000_001, lane_read_bytes=160_000_001)
+
+    assert dict(samples(row, snapshot(image=image))) == pytest.approx(IMAGE_VALUES[row.name])
 
 
 def test_a_poisoned_log_says_so() -> None:

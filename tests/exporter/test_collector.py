@@ -17,7 +17,7 @@ from engine.snapshot import Absent, Histogram, PeriodQuantiles, Snapshot, WalSna
 from engine.units import SECOND, Nanoseconds
 from tests.fakes.fake_clock import FakeClock
 from tests.fakes.fake_engine import FakeEngine
-from tests.snapshots import ramdisk_snapshot
+from tests.snapshots import image_snapshot, ramdisk_snapshot
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def snapshot() -> Snapshot:
     engine = FakeEngine(clock=clock)
     engine.sample()
     clock.advance(2)
-    return msgspec.structs.replace(engine.sample(), ramdisk=ramdisk_snapshot())
+    return msgspec.structs.replace(engine.sample(), ramdisk=ramdisk_snapshot(), image=image_snapshot())
 
 
 def with_wal(snapshot: Snapshot, **changes: object) -> Snapshot:
