@@ -39,6 +39,14 @@ class Mount(NamedTuple):
         """Whether what is written here is only memory, so that a sync makes nothing durable."""
         return self.file_system in MEMORY_FILE_SYSTEMS
 
+    @property
+    def has_huge_pages(self) -> bool:
+        """Whether a tmpfs may give plain writes huge pages: its own option says so, and the default is not to.
+
+        `huge=advise` does not: it asks for advice on mapped memory, and what is written is not mapped.
+        """
+        return not self.options.isdisjoint({"huge=always", "huge=within_size"})
+
 
 class BlockDevice(msgspec.Struct, frozen=True):
     """The disk below a file system, as /sys describes it."""

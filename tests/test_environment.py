@@ -60,6 +60,15 @@ def test_memory_is_told_from_disk() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("option", "has"), [("", False), (",huge=never", False), (",huge=advise", False), (",huge=within_size", True)]
+)
+def test_a_tmpfs_says_whether_it_gives_huge_pages(option: str, has: bool) -> None:
+    mount = mount_of(Path("/dev/shm"), f"21 1 0:1 / /dev/shm rw - tmpfs tmpfs rw,size=1g{option}")
+
+    assert mount is not None and mount.has_huge_pages is has
+
+
 def test_nothing_to_read_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(environment, "_read", lambda path: "")
 

@@ -19,6 +19,7 @@ from engine.storage.space import disk_room, kept_free
 from engine.units import MIB, Bytes, format_size
 
 SMALLEST_FILE = MIB
+_JOURNAL = 32 * MIB  # of a store: segments of 8 MiB, one in use, one prepared, and as many while it is compacted
 
 
 class Sizes(NamedTuple):
@@ -80,4 +81,4 @@ def _disk_limit(flags: RamdiskFlags, disk: Path) -> Bytes:
     total, free = disk_room(disk)
     other = dirty_limit() if "dirty-cache" in flags.state else 0
     filler = (flags.ram_capacity or DEFAULT_CAPACITY) if "full-ram" in flags.state else 0
-    return Bytes(max(free - kept_free(total) - other - filler, 0))
+    return Bytes(max(free - kept_free(total) - other - filler - _JOURNAL, 0))

@@ -36,7 +36,7 @@ def verdicts(results: Sequence[RamdiskResult]) -> Iterator[str]:
     for result in results:
         if result.policy == "lazy" and result.improvement_ratio:
             yield f"{_title(result)}: {_against(result)}"
-    for policy in dict.fromkeys(result.policy for result in results):
+    for policy in dict.fromkeys(result.policy for result in results if result.file_seconds):
         most = max((result.at_risk_bytes for result in results if result.policy == policy), default=0)
         yield _power_cut(policy, most, results)
     if any(result.first_use_file_seconds for result in results):

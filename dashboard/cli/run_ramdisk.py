@@ -194,6 +194,12 @@ class _Run:
             mount = mount_of(disk)
             if mount is not None and mount.is_memory:
                 self._progress.note(f"note: {printable(str(disk.parent))} is {mount.file_system}: memory, no disk")
+        memory = mount_of(self._ram)
+        if memory is not None and memory.is_memory and not memory.has_huge_pages and "lazy" in self._flags.policy:
+            self._progress.note(
+                f"note: {printable(memory.point)} has no huge pages; a tmpfs mounted with huge=within_size, named by "
+                "--ram-dir, can be several times as fast"
+            )
         if "not tmpfs" in self._label:
             self._progress.note(f"note: {printable(str(self._flags.ram_dir))} is {self._label}")
 

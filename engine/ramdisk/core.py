@@ -259,6 +259,7 @@ class Core:
                 descriptor = self.calls.open_existing(path, Place.RAM_CREATE, writable=True)
             else:
                 descriptor = self.calls.create(path, Place.RAM_CREATE)
+            self.calls.resize(descriptor, grant.size)
             for at in range(grant.size - grant.growth, grant.size, len(zeros)):
                 self.calls.write(descriptor, zeros[: grant.size - at], at, Place.RAM_WRITE)
             is_made = True

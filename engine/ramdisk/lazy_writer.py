@@ -35,6 +35,7 @@ class LazyWriter:
         self._core, self._volume = core, volume
         self._stop = threading.Event()
         self._helper = ThreadPoolExecutor(1, thread_name_prefix=f"lazy-reader-{volume.number}")
+        self._pace = pace
         self._copier = Copier(core.calls, pace, self._helper, rate=lambda: core.live.persist_rate, stop=self._stop)
         self._refused_direct = False
         self._thread = threading.Thread(target=self._run, name=f"lazy-writer-{volume.number}", daemon=True)
@@ -74,6 +75,10 @@ class LazyWriter:
         calls, folder = self._core.calls, self._volume.replicas
         final = folder / replica_name(replica.block_id)
         if not replica.in_ram:
+            # Its bytes went to the disk already, and a slow disk would take as long for them as for a copy.
+            self._pace.take(replica.length, self._core.live.persist_rate, self._stop)
+            if self._stop.is_set():
+                raise CopyStopped
             self._sync_in_place(final)
             return final
         if self._volume.room() < replica.stored_bytes:

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from engine.environment import MEMORY_FILE_SYSTEMS, mount_of
+from engine.environment import mount_of
 from engine.errors import FileTrouble, printable, quoted
 from engine.ramdisk.errors import NotAStore, NotTmpfs, StoreLocked
 from engine.storage.contents import opened, read_file, reported
@@ -126,8 +126,8 @@ def check_ram_parent(parent: Path, *, may_be_disk: bool) -> tuple[str, bool]:
             raise NotADirectoryError(20, "Not a directory") if parent.exists() else FileNotFoundError(2, "missing")
     mount = mount_of(parent)
     system = mount.file_system if mount is not None else "unknown"
-    if system in MEMORY_FILE_SYSTEMS:
-        return system, True
+    if mount is not None and mount.is_memory:
+        return f"{system}, huge pages" if mount.has_huge_pages else system, True
     if not may_be_disk:
         raise NotTmpfs(parent, file_system=system)
     return f"{system} (not tmpfs: no memory)", False

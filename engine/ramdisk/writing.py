@@ -209,6 +209,7 @@ class _BlockWriter:
                 core.recycled()
             else:
                 self._descriptor = core.calls.create(path, Place.RAM_CREATE)
+                core.calls.resize(self._descriptor, grant.size)  # a tmpfs gives huge pages only within a file's size
         except OSError as error:
             core.give_back(grant)
             core.report("warn", f"{FileTrouble(path, 'write to the RAM disk', error)}; the block goes to disk")

@@ -328,6 +328,18 @@ def test_a_freed_file_is_written_over_by_the_next_block(kit: Kit) -> None:
     assert store.read("b") == content(2, BLOCK - 9000)
 
 
+def test_a_block_has_its_whole_size_while_it_is_written(kit: Kit) -> None:
+    store = kit.open(held=True)
+    file = store.create("a")
+    file.write(content(1, 5000))
+    (path,) = kit.ram_files("*.open")
+    size = path.stat().st_size
+    file.close()
+
+    assert size == BLOCK + 4096  # a tmpfs that gives huge pages gives them within a file's size
+    assert kit.ram_files()[0].stat().st_size == 8192
+
+
 def test_spare_files_give_way_to_reservations(kit: Kit) -> None:
     store = kit.open(held=True, ram_capacity=4 * (BLOCK + 4096))
     assert store.prepare_spares(4, BLOCK) == 4
