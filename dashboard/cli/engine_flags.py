@@ -108,7 +108,7 @@ def engine_flags(command: Callable[..., Any]) -> Callable[..., Any]:
         type=RAM_CAPACITY,
         default=None,
         metavar="SIZE",
-        help="Memory for the RAM disk.  [default: 1GiB, or a quarter of what is available]",
+        help="Memory for the RAM disk.  [default: 512MiB, or a quarter of what is available]",
     )
     @click.option(
         "--ram-rate",

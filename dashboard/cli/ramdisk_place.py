@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,9 +27,10 @@ if TYPE_CHECKING:
 RAM_DIR = Path("/dev/shm")
 BLOCK_SIZE = 8 * MIB  # small enough that a backlog grows smoothly on the screen
 FILE_SIZE = 64 * MIB
-CAPACITY = 1024 * MIB
+CAPACITY = 512 * MIB  # what is written must also be removed before the program ends
 LEAST_CAPACITY = 64 * MIB
 STREAM_RATE = 100 * MIB  # what the key starts with
+_UNLINKERS = 4
 _TIMES_ON_DISK = 2  # of the capacity: what the stream keeps there, at most
 
 
@@ -61,6 +63,7 @@ def ramdisk_place(flags: EngineFlags) -> Iterator[RamdiskPlace]:
             place = RamdiskPlace(ram_dir, ram_dir, 0, refused=str(problem))
         else:
             place = RamdiskPlace(ram, disk / "volume", capacity)
+            folders.callback(_unlink_all, ram, disk / "volume")
         yield place
 
 
@@ -78,6 +81,15 @@ def lane_settings(flags: EngineFlags, place: RamdiskPlace) -> RamdiskSettings:
         starts_streaming=flags.ram_rate is not None,
         refused=place.refused,
     )
+
+
+def _unlink_all(*folders: Path) -> None:
+    """Remove the files of some folders, several at a time: a gigabyte of pages takes a while to be given back."""
+    paths = [path for folder in folders for path in folder.rglob("*") if not path.is_dir()]
+    with ThreadPoolExecutor(_UNLINKERS, thread_name_prefix="unlink") as helpers:
+        for outcome in [helpers.submit(path.unlink, missing_ok=True) for path in paths]:
+            with contextlib.suppress(OSError):  # what is left over, the folder's own removal meets again
+                outcome.result()
 
 
 def _capacity(flags: EngineFlags, ram_dir: Path) -> int:

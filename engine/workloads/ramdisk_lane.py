@@ -167,7 +167,12 @@ class RamdiskLane:
             raise
         self._epoch, self._epoch_started = self._epoch + 1, self._clock.monotonic_ns()
         found = store.recovered
-        self._say("error" if found.lost else "info", f"store open: {found.to_text() if found.files else 'new'}")
+        if found.lost:
+            names = ", ".join(repr(file.name) for file in found.lost[:3])
+            more = f" and {len(found.lost) - 3:,} more" if len(found.lost) > 3 else ""
+            self._say("error", f"{len(found.lost):,} files that were in memory only are lost: {names}{more}")
+        kept = f"{found.files:,} files, {found.blocks_on_disk:,} blocks on disk, {found.blocks_in_ram:,} in memory"
+        self._say("info", f"store open: {kept if found.files else 'new'}")
         self._drop_lost(store)
         self._store = store
         if self._is_streaming:

@@ -19,6 +19,7 @@ from tests.bench.programs import dashboard
 from tests.bench.rounds import Plan, plan, say, show_target, take_turns
 
 CASES = (("group", "real"), ("group", "serial:5ms"), ("pipeline:5", "real"), ("handler", "real"))
+STREAM_RATE = "200MiB/s"
 MOST_SECONDS = 1.0
 _PATIENCE_SECONDS = 60.0
 
@@ -30,6 +31,7 @@ def main() -> None:
             for model, device in CASES
         }
         contenders["dashboard, key q"] = lambda: _leave_dashboard(how)
+        contenders["dashboard and stream, key q"] = lambda: _leave_dashboard(how, "--ram-rate", STREAM_RATE)
         outcome = take_turns(contenders, how.rounds)
         say(f"{'':36}{'median':>10}{'slowest':>10}")
         for name, seconds in outcome.found.items():
@@ -63,8 +65,8 @@ def _commits(engine: Engine) -> bool:
     return isinstance(wal, WalSnapshot) and isinstance(wal.commits, int) and wal.commits > 0
 
 
-def _leave_dashboard(how: Plan) -> float:
-    with how.place("log") as folder, dashboard(folder) as program:
+def _leave_dashboard(how: Plan, *extra: str) -> float:
+    with how.place("log") as folder, dashboard(folder, *extra) as program:
         threading.Event().wait(how.seconds)
         began = time.perf_counter()
         os.write(program.terminal, b"q")

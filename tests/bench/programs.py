@@ -66,10 +66,10 @@ def engine_alone(folder: Path, *extra: str) -> Iterator[Program]:
 
 
 @contextmanager
-def dashboard(folder: Path) -> Iterator[Program]:
+def dashboard(folder: Path, *extra: str) -> Iterator[Program]:
     """Yield the running dashboard, on a pseudo-terminal that is read as fast as it draws. Raises Skipped."""
     port = _free_port()
-    flags = ["--threads", str(HANDLERS), "--path", str(folder), "--port", str(port)]
+    flags = ["--threads", str(HANDLERS), "--path", str(folder), "--port", str(port), *extra]
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
     drawn = bytearray()

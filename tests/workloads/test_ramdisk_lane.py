@@ -135,6 +135,18 @@ def test_a_store_that_does_not_open_says_why(running: Running, disk_path: Path) 
     assert isinstance(sample, Absent) and "it holds 'mine'" in sample.reason
 
 
+def test_a_store_that_did_not_open_is_tried_again(running: Running, disk_path: Path) -> None:
+    (disk_path / "volume").mkdir()
+    (disk_path / "volume" / "mine").write_text("x")
+    running.lane.start()
+    wait_for(lambda: running.said("it holds 'mine'"))
+
+    (disk_path / "volume" / "mine").unlink()
+    running.lane.start()
+
+    wait_for(lambda: running.now().ram_blocks_written >= 1)
+
+
 def test_wrong_values_are_refused_at_once(running: Running) -> None:
     with pytest.raises(UnknownChoice, match="allowed is on, deferred, off"):
         running.lane.set_checksum("later")
@@ -152,4 +164,4 @@ def test_a_ram_folder_that_goes_away_is_told_and_the_stream_goes_on(running: Run
 
     wait_for(lambda: running.now().fallback_blocks >= 1)
 
-    assert running.said("is gone: blocks go to disk")
+    wait_for(lambda: running.said("is gone: blocks go to disk"))
