@@ -67,9 +67,10 @@ def test_info_reads_legacy_headers(shared, name, layout, inodes):
     assert inodes is None or f"{inodes}" in result.stdout
 
 
-def test_info_loads_no_compiler(shared):
+@pytest.mark.parametrize("name", [RICH, "data/fsimages/legacy/hadoop-2.0-layout40.img"])
+def test_info_loads_no_compiler(shared, name):
     program = (
-        f"import sys\nsys.argv = ['tidegauge', 'image', 'info', {str(shared / RICH)!r}, '--json', '/dev/null']\n"
+        f"import sys\nsys.argv = ['tidegauge', 'image', 'info', {str(shared / name)!r}, '--json', '/dev/null']\n"
         "from dashboard.cli.main import main\n"
         "try: main()\nexcept SystemExit: pass\nprint('LOADED', 'numba' in sys.modules, 'textual' in sys.modules)"
     )

@@ -107,7 +107,7 @@ def test_what_cannot_be_measured_is_refused_in_one_line(tmp_path, words, code, l
 
 
 def test_ctrl_c_prints_what_was_measured_and_removes_the_image(tmp_path):
-    words = ("--inodes", "300k", "--strategy", "columnar,objects", "--sample", "0", "--path", tmp_path)
+    words = ("--inodes", "150k", "--strategy", "columnar,objects", "--sample", "0", "--path", tmp_path)
     child = start("run", "image", *words)
     try:
         assert child.stderr is not None
