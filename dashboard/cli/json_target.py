@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import msgspec
 
 from engine.errors import FileTrouble, printable
 
@@ -29,6 +28,8 @@ def check_target(target: str) -> None:
 
 def write_json(target: str, document: dict[str, Any]) -> None:
     """Write one JSON object and a newline, to stdout or to a file that appears whole. Raises FileTrouble."""
+    import msgspec  # here, since most commands are asked for no JSON, and a short one would wait for it
+
     data = msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
     if target == "-":
         click.echo(data.decode("utf-8"), nl=False)
