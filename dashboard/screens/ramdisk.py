@@ -19,7 +19,7 @@ from dashboard.widgets.bars import state_line
 from dashboard.widgets.counter_table import Counter, counter_lines
 from dashboard.widgets.headline import Figure, headline_lines
 from dashboard.widgets.ladder_table import WaitRow, wait_lines
-from dashboard.widgets.lines import Line, absent_lines, cut, outside, title
+from dashboard.widgets.lines import Line, cut, outside, title
 from dashboard.widgets.memory import memory_bar, memory_lines
 from dashboard.widgets.plot import DOTS_PER_CELL, Plot, canvas_width, plot_lines
 from dashboard.widgets.replica_table import replica_lines
@@ -60,7 +60,7 @@ class RamDiskScreen(LaneScreen):
         """Draw replicas and events."""
         super().draw_tables(frame)
         window = frame.ramdisk_statistics()
-        rows = Absent(reason_of(window)) if isinstance(window, Absent) else frame.history.ramdisk.replicas(frame.end_ns)
+        rows = Absent("not running") if isinstance(window, Absent) else frame.history.ramdisk.replicas(frame.end_ns)
         note = "" if isinstance(window, Absent) else f"{window.last.backlog_blocks:,} at risk"
         self.put("table_left", lambda w, h: replica_lines(rows, w, h, frame.glyphs, note=note))
 
@@ -110,7 +110,7 @@ def ramdisk_figures(rates: RamdiskWindow | Absent, window: RamdiskWindow | Absen
 def backlog_lines(window: RamdiskWindow | Absent, frame: Frame, width: int, height: int) -> list[Line]:
     """Plot the backlog, and the age of its oldest block below where there is room."""
     if isinstance(window, Absent):
-        return _absent_pane("backlog: bytes at risk", window, frame, width)
+        return _absent_pane("backlog: bytes at risk", frame, width)
     age = f"oldest {format_duration(max(window.last.oldest_at_risk_ns, 0))}"
     above = height if height < STACKED_HEIGHT else (height + 1) // 2
     backlog = _levels(lambda ram: ram.backlog_bytes / MIB, frame, width)
@@ -126,7 +126,7 @@ def backlog_lines(window: RamdiskWindow | Absent, frame: Frame, width: int, heig
 def bandwidth_lines(window: RamdiskWindow | Absent, frame: Frame, width: int, height: int) -> list[Line]:
     """Plot what is written and, as a line over it, what is persisted."""
     if isinstance(window, Absent):
-        return _absent_pane("written and persisted", window, frame, width)
+        return _absent_pane("written and persisted", frame, width)
     written = _rates(lambda ram: ram.ram_bytes_written + ram.disk_bytes_written, frame, width)
     persisted = _rates(lambda ram: ram.persisted_bytes, frame, width)
     name, note = "MiB/s: area written, line persisted", _bandwidth(window)
@@ -138,14 +138,14 @@ def bandwidth_lines(window: RamdiskWindow | Absent, frame: Frame, width: int, he
 def ramdisk_memory_lines(window: RamdiskWindow | Absent, frame: Frame, width: int, height: int) -> list[Line]:
     """Return what memory holds."""
     if isinstance(window, Absent):
-        return _absent_pane("memory", window, frame, width)
+        return _absent_pane("memory", frame, width)
     return memory_lines(window.last, width, height, frame.glyphs)
 
 
 def ramdisk_wait_lines(window: RamdiskWindow | Absent, frame: Frame, width: int, height: int) -> list[Line]:
     """Return how long blocks took."""
     if isinstance(window, Absent):
-        return _absent_pane("latency of blocks", window, frame, width)
+        return _absent_pane("latency of blocks", frame, width)
     rows = (
         ("to memory", "ram_write"),
         ("to disk", "disk_write"),
@@ -159,7 +159,7 @@ def ramdisk_wait_lines(window: RamdiskWindow | Absent, frame: Frame, width: int,
 def ramdisk_block_lines(window: RamdiskWindow | Absent, frame: Frame, width: int, height: int) -> list[Line]:
     """Return what became of blocks, most telling first."""
     if isinstance(window, Absent):
-        return _absent_pane("blocks", window, frame, width)
+        return _absent_pane("blocks", frame, width)
 
     def counter(name: str, total: str, alarm: str = "bright", note: str = "") -> Counter:
         return Counter(name, window.rate(total), getattr(window.last, total), alarm, note)
@@ -184,7 +184,7 @@ def ramdisk_panel_lines(window: RamdiskWindow | Absent, frame: Frame, width: int
     """Return the RAM disk in a few lines, for the Overview."""
     glyphs = frame.glyphs
     if isinstance(window, Absent):
-        return _absent_pane("RAM disk", window, frame, width)
+        return _absent_pane("RAM disk", frame, width)
     ram, verdict = window.last, ramdisk_verdict(window)
     used, capacity = max(ram.used_bytes + ram.reserved_bytes, 0), max(ram.capacity_bytes, 0)
     backlog = format_size(max(ram.backlog_bytes, 0))
@@ -222,8 +222,9 @@ def reason_of(absent: Absent) -> str:
     return outside(absent.reason.removeprefix("not running: "))
 
 
-def _absent_pane(name: str, absent: Absent, frame: Frame, width: int) -> list[Line]:
-    return [title(name, width, frame.glyphs), *absent_lines(Absent(reason_of(absent)), width, frame.glyphs)]
+def _absent_pane(name: str, frame: Frame, width: int) -> list[Line]:
+    """Return a pane without figures; why there are none stands once, in the state and the verdict."""
+    return [title(name, width, frame.glyphs), ((cut("not running", width, frame.glyphs), "dim"),)]
 
 
 def _levels(pick: Callable[[RamdiskSnapshot], float], frame: Frame, width: int) -> Floats:

@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = [sys.executable, "-m", "tests.fakes.fake_dashboard"]
 SIZES = ((160, 45), (100, 30), (80, 24), (60, 16))
 WARM_SECONDS = 6.0
-SCREENS = (("wal", "2"), ("overview", "1"), ("sources", "5"))
+SCREENS = (("wal", "2"), ("overview", "1"), ("ramdisk", "3"), ("sources", "5"))
 FIRST_FRAMES = 5
 TICKS = os.sysconf("SC_CLK_TCK")
 
