@@ -34,14 +34,18 @@ from dashboard.frame import Frame
 from dashboard.frame_meter import FrameMeter
 from dashboard.glyphs import PLAIN, RICH
 from dashboard.history import SECOND_NS, History
+from dashboard.image_keys import ImageKeys
 from dashboard.palette import role_variables, textual_theme, theme_for, themes_for
+from dashboard.pending import Pending
+from dashboard.ramdisk_keys import RamdiskKeys
 from dashboard.screens.dialogs import STALL_NS, ConfirmDialog, FaultDialog, HelpDialog
+from dashboard.screens.image import ImageScreen
 from dashboard.screens.lane import LaneScreen
-from dashboard.screens.not_running import ImageScreen, RamDiskScreen
 from dashboard.screens.overview import OverviewScreen
+from dashboard.screens.ramdisk import RamDiskScreen
 from dashboard.screens.sources import SourcesScreen
 from dashboard.screens.wal import WalScreen
-from dashboard.sources import Source, WalControls
+from dashboard.sources import ImageControls, RamdiskControls, Source, WalControls
 from dashboard.sources.local import EngineLike, LocalSource
 from dashboard.starter import MakeEngine, Note, Progress, Starter, Starting
 from dashboard.terminal import Terminal, find_terminal, why_no_screen
@@ -57,7 +61,6 @@ __all__ = ["EngineLike", "Progress", "TideApp", "run_dashboard"]
 FRAMES_PER_SECOND = 4
 PLOTS_EVERY, TABLES_EVERY = 2, 4
 MESSAGE_SECONDS = 4.0
-PENDING_SECONDS = 3.0  # how long a choice asked for counts as chosen before a snapshot shows it
 CLOSE_SECONDS = 0.7
 LEAVING_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
@@ -70,7 +73,9 @@ class TideApp(App[int]):
     TITLE = "tidegauge"
     ENABLE_COMMAND_PALETTE = True
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(key.keys, key.action, key.label, show=False, priority="ctrl" in key.keys) for key in keys.KEYS
+        Binding(key.keys, key.action, key.label, show=False, priority="ctrl" in key.keys)
+        for key in keys.KEYS
+        if not key.lane
     ]
     MODES: ClassVar[dict[str, str | Callable[[], Screen[None]]]] = {
         screen.LANE: screen for screen in (OverviewScreen, WalScreen, RamDiskScreen, ImageScreen, SourcesScreen)
@@ -113,7 +118,9 @@ class TideApp(App[int]):
         self._paused_at: int | None = None  # the instant looked at, on History's time line
         self._span = keys.SPANS[0]
         self._message, self._message_until = "", 0
-        self._asked: dict[str, tuple[str, int]] = {}  # what was asked for, and until when that counts
+        self.pending = Pending(self._clock)
+        self._ramdisk_keys = RamdiskKeys(self)
+        self._image_keys = ImageKeys(self)
 
     def on_mount(self) -> None:
         """Choose the theme, begin to tick."""
@@ -200,7 +207,9 @@ class TideApp(App[int]):
         glyphs, name = self.glyphs, self._source.name if self._source is not None else "starting"
         screen.draw_bars(
             lambda width: header_line(screen.LANE, width, glyphs, source=self._source_label()),
-            lambda width: footer_line(self._badge(), self._readings(), self._shown_message(), width, glyphs),
+            lambda width: footer_line(
+                self._badge(), self._readings(), self._shown_message(), width, glyphs, open_screen=screen.LANE
+            ),
         )
         if self.history.newest is None:
             screen.draw_words(self._starting_words(), self._frame(name))
@@ -299,12 +308,12 @@ class TideApp(App[int]):
         controls, wal = self._controls(), self._wal()
         if controls is None or wal is None:
             return
-        now = int(self._pending("handlers") or wal.handlers)
+        now = int(self.pending.get("handlers") or wal.handlers)
         wanted = keys.next_handlers(now, direction)
         if wanted == now:
             self.say(f"{now} handlers: {'no more' if direction > 0 else 'no fewer'}")
             return
-        self._ask("handlers", str(wanted))
+        self.pending.ask("handlers", str(wanted))
         controls.set_handlers(wanted)
         self.say(f"handlers {self.glyphs.arrow} {wanted}")
 
@@ -318,8 +327,8 @@ class TideApp(App[int]):
             "device": (wal.device, keys.DEVICES, controls.set_device),
             "sync": (wal.sync, keys.SYNCS, controls.set_sync),
         }[what]
-        wanted = keys.next_choice(self._pending(what) or shown, choices)
-        self._ask(what, wanted)
+        wanted = keys.next_choice(self.pending.get(what) or shown, choices)
+        self.pending.ask(what, wanted)
         ask(wanted)
         note = " (not durable)" if wanted == "none" else " (simulated)" if ":" in wanted and what == "device" else ""
         self.say(f"{what} {self.glyphs.arrow} {wanted}{note}")
@@ -328,6 +337,36 @@ class TideApp(App[int]):
         """Ask which fault to inject."""
         if self._controls() is not None and self._wal() is not None:
             self.push_screen(FaultDialog(self.glyphs), self._inject)
+
+    def action_ramdisk(self, what: str) -> None:
+        """Do what a key of the RAM disk screen asks for."""
+        self._ramdisk_keys.press(what)
+
+    def ramdisk_controls(self) -> RamdiskControls | None:
+        """Return how to control the RAM disk, or None after saying why not."""
+        controls = self._source.ramdisk if self._source is not None else None
+        if self._source is None:
+            self.say("the engine is starting")
+        elif controls is None:
+            snapshot = self.history.snapshot
+            absent = snapshot.ramdisk if snapshot is not None else None
+            self.say(f"no RAM disk: {absent.reason}" if isinstance(absent, Absent) else "the source only shows")
+        return controls
+
+    def action_image(self, what: str) -> None:
+        """Do what a key of the Image screen asks for."""
+        self._image_keys.press(what)
+
+    def image_controls(self) -> ImageControls | None:
+        """Return the image lane's controls, or None after saying why not."""
+        controls = self._source.image if self._source is not None else None
+        if self._source is None:
+            self.say("the engine is starting")
+        elif controls is None:
+            snapshot = self.history.snapshot
+            absent = snapshot.image if snapshot is not None else None
+            self.say(f"no image lane: {absent.reason}" if isinstance(absent, Absent) else "the source only shows")
+        return controls
 
     def _inject(self, fault: str | None) -> None:
         controls = self._controls()
@@ -351,6 +390,9 @@ class TideApp(App[int]):
             self.draw_now()
 
     def _controls(self) -> WalControls | None:
+        if isinstance(self.screen, ImageScreen):  # what is changed should be seen
+            self.say("that key is the log's: press 2 for its screen")
+            return None
         controls = self._source.controls if self._source is not None else None
         if controls is None:
             self.say(
@@ -365,13 +407,6 @@ class TideApp(App[int]):
             self.say(f"no log to control: {wal.reason}")
             return None
         return wal
-
-    def _ask(self, what: str, wanted: str) -> None:
-        self._asked[what] = (wanted, self._clock.monotonic_ns() + round(PENDING_SECONDS * SECOND_NS))
-
-    def _pending(self, what: str) -> str:
-        wanted, until = self._asked.get(what, ("", 0))
-        return wanted if self._clock.monotonic_ns() < until else ""
 
     # Keys: the program.
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from dashboard.glyphs import Glyphs
 from dashboard.history import History
+from dashboard.ramdisk_window import RamdiskWindow
 from dashboard.wal_window import WalWindow
-from engine.snapshot import Absent
+from engine.snapshot import Absent, ImageSnapshot
 from engine.units import format_duration
 
 RATE_SECONDS = 1.0  # headline rates follow a key press
@@ -38,6 +39,18 @@ class Frame:
     def statistics(self) -> WalWindow | Absent:
         """Return the log over the last seconds, for what needs many commits."""
         return self.history.window(STATISTICS_SECONDS, self.end_ns)
+
+    def ramdisk_rates(self) -> RamdiskWindow | Absent:
+        """Return the RAM disk over the last second."""
+        return self.history.ramdisk.window(RATE_SECONDS, self.end_ns)
+
+    def ramdisk_statistics(self) -> RamdiskWindow | Absent:
+        """Return the RAM disk over the last seconds."""
+        return self.history.ramdisk.window(STATISTICS_SECONDS, self.end_ns)
+
+    def image(self) -> ImageSnapshot | Absent:
+        """Return the image lane at the instant looked at; it holds the progress of its own load."""
+        return self.history.image.at(self.end_ns)
 
     @property
     def statistics_note(self) -> str:

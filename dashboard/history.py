@@ -22,6 +22,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from dashboard.image_history import ImageHistory
+from dashboard.ramdisk_history import RamdiskHistory
 from dashboard.wal_window import (
     NOTHING_YET,
     Point,
@@ -91,6 +93,8 @@ class History:
         self._seen_event = 0
         self._snapshot: Snapshot | None = None
         self._point: Point | None = None
+        self.ramdisk = RamdiskHistory(TIERS)
+        self.image = ImageHistory(TIERS)
         self.added = 0
 
     @property
@@ -116,6 +120,7 @@ class History:
     def add(self, snapshot: Snapshot) -> None:
         """Take the next snapshot. One that is no later than the last is dropped, unless the source started again."""
         previous, last = self._snapshot, self._point
+        restarted = False
         if previous is None or last is None:
             point = point_of(snapshot, time_ns=0, run=next(self._runs))
         else:
@@ -134,6 +139,10 @@ class History:
         self._take_events(snapshot, point.time_ns)
         for tier in self._tiers:
             tier.add(point)
+        self.ramdisk.add(
+            snapshot.ramdisk, time_ns=point.time_ns, monotonic_ns=snapshot.monotonic_ns, restarted=restarted
+        )
+        self.image.add(snapshot.image, time_ns=point.time_ns)
         self._snapshot, self._point = snapshot, point
         self.added += 1
 

@@ -40,11 +40,15 @@ def prepare_kernels(progress: Progress, stop: threading.Event) -> None:
     progress.clear()
 
 
-def compile_kernels(progress: Callable[[int, int], None]) -> None:
-    """Compile or load every kernel of the log and its handlers. progress: takes (ready, of all), and may raise."""
+def compile_kernels(progress: Callable[[int, int], None], *others: str) -> None:
+    """Compile or load every kernel of the log and its handlers, and of `others`, which are modules' names.
+
+    progress: takes (ready, of all), and may raise.
+    """
     from engine.native.kernel import compile_all, require_platform
 
     if problem := require_platform():
         raise UnsupportedPlatform(problem)
-    importlib.import_module("engine.workloads.crew")  # declares them: a kernel counts once its module is loaded
+    for module in ("engine.workloads.crew", *others):  # declares them: a kernel counts once its module is loaded
+        importlib.import_module(module)
     compile_all(progress)

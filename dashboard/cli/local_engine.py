@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import tempfile
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -12,7 +15,8 @@ import click
 from dashboard.cli.engine_flags import EngineFlags
 from dashboard.cli.kernels import prepare_kernels
 from dashboard.cli.progress import Progress
-from dashboard.cli.wal_folder import BadFolder, RunFolder, run_folder
+from dashboard.cli.ramdisk_place import RamdiskPlace, lane_settings, ramdisk_place
+from dashboard.cli.wal_folder import BadFolder, RunFolder, folder_on_disk, run_folder, temporary_folder
 from dashboard.cli.wal_room import require_room
 from engine.errors import TidegaugeError, printable
 from engine.units import MIB
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
 SEGMENT_SIZE = 64 * MIB
 _SEGMENTS_IN_USE = 6  # the lane checkpoints as it goes
 _LOOK_SECONDS = 0.02
+_MOST_IMAGE_THREADS = 8  # at first; keys change it
 
 
 class LogDidNotOpen(TidegaugeError):
@@ -43,9 +48,13 @@ def engine_folder(flags: EngineFlags) -> Iterator[RunFolder]:
         raise click.UsageError(str(error)) from error
 
 
-def make_engine(flags: EngineFlags, folder: RunFolder) -> Engine:
-    """Return the engine, not started; its kernels should be compiled by now, or its start takes seconds."""
+def make_engine(flags: EngineFlags, folder: RunFolder, ramdisk: RamdiskPlace, images: Path | None = None) -> Engine:
+    """Return the engine, not started; its kernels should be compiled by now, or its start takes seconds.
+
+    images: where synthetic images are made; None for an engine without an image lane.
+    """
     from engine.engine import Engine
+    from engine.workloads.image_lane import ImageSettings
     from engine.workloads.wal_lane import WalSettings
 
     return Engine(
@@ -57,8 +66,27 @@ def make_engine(flags: EngineFlags, folder: RunFolder) -> Engine:
             sync=flags.sync,
             value_size_bytes=flags.value_size,
             segment_size=SEGMENT_SIZE,
-        )
+        ),
+        ramdisk=lane_settings(flags, ramdisk),
+        image=None if images is None else ImageSettings(scratch=images, threads=_image_threads()),
     )
+
+
+@contextlib.contextmanager
+def image_folder(folder: RunFolder) -> Iterator[Path]:
+    """Yield a name for a folder of synthetic images, on a disk; what is made there goes away. Raises FileTrouble."""
+    if folder.temporary:
+        yield folder.path / "images"
+        return
+    parent = Path(tempfile.gettempdir())
+    with contextlib.suppress(TidegaugeError):  # where no disk takes temporary files, memory has to
+        parent = folder_on_disk()
+    with temporary_folder(parent, keep=False) as place:
+        yield place / "images"
+
+
+def _image_threads() -> int:
+    return min(len(os.sched_getaffinity(0)), _MOST_IMAGE_THREADS)
 
 
 def memory_note(folder: RunFolder) -> str:
@@ -75,11 +103,11 @@ def local_engine(flags: EngineFlags, progress: Progress, stop: threading.Event) 
     stop: gives up where it is set while kernels compile or the log opens, with KeyboardInterrupt. Raises what
     engine_folder raises, and LogDidNotOpen with the reason.
     """
-    with engine_folder(flags) as folder:
+    with engine_folder(flags) as folder, ramdisk_place(flags) as ramdisk:
         if note := memory_note(folder):
             progress.note(f"note: {note}")
         prepare_kernels(progress, stop)
-        engine = make_engine(flags, folder)
+        engine = make_engine(flags, folder, ramdisk)
         engine.start()
         try:
             _await_log(engine, stop)
@@ -96,7 +124,8 @@ def _await_log(engine: Engine, stop: threading.Event) -> None:
         snapshot = engine.sample()
         if not isinstance(snapshot.wal, Absent):
             return
-        failure = next((event.text for event in reversed(snapshot.events) if event.severity == "error"), None)
+        errors = [event for event in snapshot.events if event.lane == "wal" and event.severity == "error"]
+        failure = errors[-1].text if errors else None
         if failure is not None:
             raise LogDidNotOpen(failure)
     raise KeyboardInterrupt

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from dashboard.cli.engine_flags import EngineFlags
 from dashboard.cli.interrupt import raise_on_signals
-from dashboard.cli.local_engine import engine_folder, make_engine, memory_note
+from dashboard.cli.local_engine import engine_folder, image_folder, make_engine, memory_note
+from dashboard.cli.ramdisk_place import RamdiskPlace, ramdisk_place
 from dashboard.terminal import why_no_screen
 
 if TYPE_CHECKING:
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from dashboard.starter import Progress
     from engine.engine import Engine
 
+# They are compiled before the screen opens too: compiling in the middle of a run would hold up everything.
+_IMAGE_KERNELS = ("engine.fsimage.load", "engine.fsimage.synth", "engine.fsimage.directory_sums")
 _APP = "dashboard.app"  # by name: the command line must not depend on the screen
 
 
@@ -30,10 +34,16 @@ def open_dashboard(flags: EngineFlags, *, port: int, bind: str, exporter: bool) 
     """Run the dashboard until it is left; return its exit code. Raises UsageError where there is no terminal."""
     if problem := why_no_screen():
         raise click.UsageError(problem)
-    with raise_on_signals(), engine_folder(flags) as folder, contextlib.ExitStack() as at_end:
+    with (
+        raise_on_signals(),
+        engine_folder(flags) as folder,
+        ramdisk_place(flags) as ramdisk,
+        image_folder(folder) as images,
+        contextlib.ExitStack() as at_end,
+    ):
 
         def start(progress: Progress) -> Engine:
-            engine = _engine(flags, folder, progress)
+            engine = _engine(flags, folder, ramdisk, images, progress)
             if exporter:
                 _export(engine, progress, at_end, port=port, bind=bind)
             return engine
@@ -42,16 +52,16 @@ def open_dashboard(flags: EngineFlags, *, port: int, bind: str, exporter: bool) 
         return code
 
 
-def _engine(flags: EngineFlags, folder: RunFolder, progress: Progress) -> Engine:
+def _engine(flags: EngineFlags, folder: RunFolder, ramdisk: RamdiskPlace, images: Path, progress: Progress) -> Engine:
     """Make the engine, in the starter's thread. progress raises where the program ends meanwhile."""
     if note := memory_note(folder):
         progress.note(note)
     progress.say("loading the engine")
     from dashboard.cli.kernels import compile_kernels
 
-    compile_kernels(progress)
+    compile_kernels(progress, *_IMAGE_KERNELS)
     progress.say("opening the log")
-    return make_engine(flags, folder)
+    return make_engine(flags, folder, ramdisk, images)
 
 
 def _export(engine: Engine, progress: Progress, at_end: contextlib.ExitStack, *, port: int, bind: str) -> None:

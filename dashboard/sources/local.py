@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from typing import Protocol
 
-from dashboard.sources import WalControls
+from dashboard.sources import ImageControls, RamdiskControls, WalControls
 from engine.measure.clock import Clock, SystemClock
 from engine.snapshot import Snapshot
 
@@ -22,6 +22,14 @@ class EngineLike(Protocol):
     @property
     def wal(self) -> WalControls:
         """Its log's controls."""
+
+    @property
+    def ramdisk(self) -> RamdiskControls | None:
+        """Its RAM disk's controls; None where it has none."""
+
+    @property
+    def image(self) -> ImageControls | None:
+        """Its image lane; None where it has none."""
 
     def start(self) -> None:
         """Start the lanes; returns at once."""
@@ -51,6 +59,16 @@ class LocalSource:
     def controls(self) -> WalControls | None:
         """The engine's own."""
         return self._engine.wal
+
+    @property
+    def ramdisk(self) -> RamdiskControls | None:
+        """The engine's own."""
+        return self._engine.ramdisk
+
+    @property
+    def image(self) -> ImageControls | None:
+        """The engine's own."""
+        return self._engine.image
 
     @property
     def taken(self) -> int:

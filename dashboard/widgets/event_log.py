@@ -30,8 +30,17 @@ def event_lines(events: Sequence[Event], width: int, height: int, glyphs: Glyphs
 
 
 def clock_time(wall_ns: int) -> str:
-    """Return a time of day where the reader is: the one place that turns wall time into text."""
+    """Return a time of day where the reader is: here and below are the places that turn wall time into text."""
     try:
         return time.strftime("%H:%M:%S", time.localtime(wall_ns / 1e9))
     except (OverflowError, ValueError, OSError):  # a snapshot from outside may say anything
         return "--:--:--"
+
+
+def date_and_time(wall_ns: int) -> str:
+    """Return a date and the minute where the reader is; of what lies outside the calendar, dashes."""
+    try:
+        found = time.localtime(wall_ns / 1e9)
+    except (OverflowError, ValueError, OSError):
+        return "----------------"
+    return time.strftime("%Y-%m-%d %H:%M", found) if 1000 <= found.tm_year <= 9999 else "----------------"

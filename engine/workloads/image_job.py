@@ -333,12 +333,12 @@ def stop_checksum(loaded: Loaded) -> None:
 
 
 def _passed(phases: tuple[PhaseSnapshot, ...]) -> tuple[int, int]:
-    """Return the inodes and bytes passed over, in every pass."""
+    """Return the inodes and bytes that were read, in every pass over them; sorting what is in memory is no pass."""
     inodes = _step(phases, "LoadingFsImage", "Inodes")
     if inodes is None:
         return 0, 0
-    steps = [phase for _, phase in inodes.walk()]
-    return sum(step.count for step in steps), sum(step.read_bytes for step in steps)
+    passes = [phase for _, phase in inodes.walk() if phase.read_bytes]
+    return sum(each.count for each in passes), sum(each.read_bytes for each in passes)
 
 
 def _step(phases: tuple[PhaseSnapshot, ...], *path: str) -> PhaseSnapshot | None:

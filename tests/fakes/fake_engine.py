@@ -28,6 +28,8 @@ from engine.snapshot import (
     WalStages,
 )
 from engine.units import MIB, SECOND, Bytes, Nanoseconds, Txid, format_duration, parse_duration
+from tests.fakes.fake_image import FakeImage
+from tests.fakes.fake_ramdisk import FakeRamdisk
 
 VALUE_SIZE = 1024
 FRAMED_SIZE = 1048
@@ -119,6 +121,7 @@ class FakeEngine:
         sync: str = "fdatasync",
         path: str = "/var/lib/tidegauge/wal",
         without_wal: str = "",
+        without_ramdisk: str = "",
     ) -> None:
         self.wal = FakeWal(self)
         self.started = self.stopped = False
@@ -139,6 +142,11 @@ class FakeEngine:
         self._events: list[Event] = []
         self._event_number = 0
         self._cpu = 0.35
+        self._without_ramdisk = Absent(without_ramdisk)
+        self.ramdisk: FakeRamdisk | None = None
+        if not without_ramdisk:
+            self.ramdisk = FakeRamdisk(lambda kind, text: self._say(kind, text, "ramdisk"), self._now, seed=seed)
+        self.image = FakeImage(lambda kind, text: self._say(kind, text, "image"), self._now)
         self._say("info", f"log opened in {path}; nothing to recover")
 
     def start(self) -> None:
@@ -182,8 +190,8 @@ class FakeEngine:
                 version="0.1.0",
                 host="tidehost",
                 wal=self._wal_snapshot(),
-                ramdisk=Absent("the RAM disk lane is not part of this version"),
-                image=Absent("the image lane is not part of this version"),
+                ramdisk=self._without_ramdisk if self.ramdisk is None else self.ramdisk.sample(),
+                image=self.image.sample(),
                 process=ProcessSnapshot(self._cpu, Bytes(212 * MIB), 58),
                 events=tuple(self._events[-64:]),
             )
@@ -198,6 +206,9 @@ class FakeEngine:
     def _catch_up(self) -> None:
         now = self._clock.monotonic_ns()
         passed, self._now = now - self._now, now
+        if self.ramdisk is not None:
+            self.ramdisk.advance(now)
+        self.image.advance(now)
         busy = 0.02
         if self._state == "running" and self._handlers and not self._without_wal:
             self._commit_until(now)
@@ -333,10 +344,10 @@ class FakeEngine:
             segments=(*self._segments, prepared),
         )
 
-    def _say(self, severity: str, text: str) -> None:
+    def _say(self, severity: str, text: str, lane: str = "wal") -> None:
         self._event_number += 1
         wall = self._clock.wall_ns()
-        self._events.append(Event(self._event_number, wall, severity, "wal", text))  # type: ignore[arg-type]
+        self._events.append(Event(self._event_number, wall, severity, lane, text))  # type: ignore[arg-type]
 
 
 def _count(totals: _Totals, name: str, counts: np.ndarray, values: np.ndarray, times: np.ndarray) -> None:

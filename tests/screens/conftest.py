@@ -28,9 +28,15 @@ def perform(monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
         terminal: Terminal | None = None,
         theme: str | None = None,
         without_wal: str = "",
+        without_ramdisk: str = "",
     ) -> None:
         async def session() -> None:
-            stage = Stage(terminal=terminal or Terminal("truecolor", plain=False), theme=theme, without_wal=without_wal)
+            stage = Stage(
+                terminal=terminal or Terminal("truecolor", plain=False),
+                theme=theme,
+                without_wal=without_wal,
+                without_ramdisk=without_ramdisk,
+            )
             async with stage.app.run_test(size=size) as pilot:
                 stage.pilot = pilot
                 await pilot.pause()

@@ -8,7 +8,7 @@ from textual.pilot import Pilot
 
 from dashboard.app import TideApp
 from dashboard.frame_meter import FrameMeter
-from dashboard.sources import WalControls
+from dashboard.sources import ImageControls, RamdiskControls, WalControls
 from dashboard.starter import Starting
 from dashboard.terminal import Terminal
 from engine.snapshot import Snapshot
@@ -32,6 +32,14 @@ class HandSource:
     def controls(self) -> WalControls | None:
         return self.engine.wal
 
+    @property
+    def ramdisk(self) -> RamdiskControls | None:
+        return self.engine.ramdisk
+
+    @property
+    def image(self) -> ImageControls | None:
+        return self.engine.image
+
     def latest(self) -> Snapshot | None:
         return self._latest
 
@@ -46,9 +54,9 @@ class HandSource:
 class Stage:
     """One running app and what it stands on."""
 
-    def __init__(self, *, terminal: Terminal, theme: str | None, without_wal: str) -> None:
+    def __init__(self, *, terminal: Terminal, theme: str | None, without_wal: str, without_ramdisk: str = "") -> None:
         self.clock = FakeClock()
-        self.engine = FakeEngine(clock=self.clock, without_wal=without_wal)
+        self.engine = FakeEngine(clock=self.clock, without_wal=without_wal, without_ramdisk=without_ramdisk)
         self.source = HandSource(self.engine)
         self.starting: Starting | None = None
         meter = FrameMeter(busy_ns=lambda: self.clock.monotonic_ns() // 30, now_ns=self.clock.monotonic_ns)

@@ -8,6 +8,7 @@ import pytest
 
 from dashboard.starter import Starting
 from dashboard.terminal import Terminal
+from engine.units import MIB
 from tests.screens.stage import Stage
 
 Golden = Callable[[str, str], None]
@@ -15,24 +16,40 @@ SIZES = [(160, 45), (100, 30), (80, 24), (60, 16)]
 
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
-@pytest.mark.parametrize("screen", ["wal", "overview", "sources"])
+@pytest.mark.parametrize("screen", ["wal", "overview", "sources", "ramdisk"])
 def test_a_screen_at_each_size(perform, golden: Golden, screen: str, size: tuple[int, int]) -> None:
     async def play(stage: Stage) -> None:
         stage.engine.wal.stall_next_sync(500_000_000)
+        if screen == "ramdisk":
+            stage.engine.ramdisk.set_persist_rate(60 * MIB)
         stage.let_work(20)
-        await stage.press({"wal": "2", "overview": "1", "sources": "5"}[screen])
+        await stage.press({"wal": "2", "overview": "1", "sources": "5", "ramdisk": "3"}[screen])
 
         golden(f"screens/{screen}-{size[0]}x{size[1]}.txt", stage.text())
 
     perform(play, size=size, seconds=45)
 
 
-@pytest.mark.parametrize("key", ["3", "4"], ids=["ramdisk", "image"])
+@pytest.mark.parametrize("key", ["3"], ids=["ramdisk"])
 def test_a_lane_that_does_not_run_says_so_and_why(perform, golden: Golden, key: str) -> None:
     async def play(stage: Stage) -> None:
         await stage.press(key)
 
         golden(f"screens/not-running-{key}.txt", stage.text())
+
+    perform(play, without_ramdisk="/dev/shm has 12 MiB free and the machine 900 MiB of memory; it needs 64 MiB")
+
+
+def test_a_full_ram_disk_on_a_simulated_disk(perform, golden: Golden) -> None:
+    async def play(stage: Stage) -> None:
+        stage.engine.ramdisk.set_persist_rate(20 * MIB)
+        stage.engine.ramdisk.fill()
+        stage.let_work(8)
+        await stage.press("3")
+
+        golden("screens/ramdisk-full.txt", stage.text())
+        assert "RAM disk full" in stage.text()
+        assert "(simulated)" in stage.text()
 
     perform(play)
 
@@ -42,7 +59,7 @@ def test_plain_characters(perform, golden: Golden) -> None:
         golden("screens/wal-80x24-ascii.txt", stage.text())
         assert stage.text().isascii()
 
-        for key in ("question_mark", "escape", "f", "escape", "1", "3", "5"):
+        for key in ("question_mark", "escape", "f", "escape", "1", "3", "w", "escape", "5"):
             await stage.press(key)
             assert stage.text().isascii(), key
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dashboard.app import TideApp
-from dashboard.keys import KEYS, MODELS
+from dashboard.keys import KEYS, MODELS, SCREENS, keys_on
 from dashboard.terminal import Terminal
 from tests.screens.stage import Stage
 
@@ -154,8 +154,9 @@ def test_every_key_has_an_action_and_no_key_has_two() -> None:
     names = [key.action.partition("(")[0] for key in KEYS]
     assert [name for name in names if not hasattr(TideApp, f"action_{name}")] == []
 
-    pressed = [key for row in KEYS for key in row.keys.split(",")]
-    assert len(pressed) == len(set(pressed))
+    for screen in SCREENS:
+        pressed = [key for row in keys_on(screen) for key in row.keys.split(",")]
+        assert len(pressed) == len(set(pressed)), screen
 
 
 def test_the_palette_offers_the_table_of_keys(perform) -> None:
