@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 import threading
 import time
@@ -30,6 +31,11 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.register_profile("fuzz", parent=hypothesis.settings.get_profile("tidegauge"), max_examples=5000)
 hypothesis.settings.load_profile("tidegauge")
+
+
+# Under nohup this signal is ignored, here and in every program that a test starts, and tests that send it would wait.
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -11,6 +11,8 @@ import pytest
 from engine.native import cache
 from tests.programs import copy_engine, printed_by
 
+pytestmark = pytest.mark.slow  # it compiles in processes of its own, which no other way of running it makes different
+
 CALLER = """
 from engine.callee import inside
 from engine.native.kernel import i64_array, kernel
