@@ -35,16 +35,16 @@ def ramdisk_verdict(window: RamdiskWindow | Absent) -> Verdict:
 def _wrong(window: RamdiskWindow) -> Verdict | None:
     ram = window.last
     if ram.failing_blocks > 0:
-        return Verdict("bad", f"{_blocks(ram.failing_blocks)} cannot be persisted and stay at risk: see the events")
+        return Verdict("bad", f"cannot persist {_blocks(ram.failing_blocks)}: at risk until it works, see the events")
     corrupt, lost = window.grown("corrupt_blocks"), window.grown("lost_blocks")
     if corrupt:
-        return Verdict("bad", f"{_blocks(corrupt)} in memory do not match their checksums and are not persisted")
+        return Verdict("bad", f"corrupt in memory: {_blocks(corrupt)}, kept from the disk")
     if ram.lost_files > 0 and window.before is None:
         return Verdict(
             "bad", f"the reboot took {_many(ram.lost_files, 'file')} that were at risk; the events name them"
         )
     if lost:
-        return Verdict("bad", f"{_blocks(lost)} are lost: they were in memory only")
+        return Verdict("bad", f"lost: {_blocks(lost)} that only memory had")
     return None
 
 
