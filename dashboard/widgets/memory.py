@@ -57,14 +57,17 @@ def memory_lines(ram: RamdiskSnapshot, width: int, height: int, glyphs: Glyphs) 
 
 
 def memory_bar(ram: RamdiskSnapshot, width: int, glyphs: Glyphs) -> Line:
-    """Return one bar of the whole capacity; a part that is there shows at least one cell while there is room."""
+    """Return one bar of the whole capacity; a part that is there shows at least one cell, where all of them fit."""
     parts = memory_parts(ram)
     marks = _PLAIN_MARKS if glyphs.plain else _MARKS
     whole = sum(parts.values()) or 1
     spans: list[Span] = []
-    room = width
+    room, to_come = width, sum(size > 0 for name, size in parts.items() if name != "free")
     for name, size in parts.items():
-        cells = room if name == "free" else min(max(round(width * size / whole), int(size > 0)), room)
+        to_come -= size > 0 and name != "free"
+        cells = min(max(round(width * size / whole), int(size > 0)), max(room - to_come, 0))
+        if name == "free":
+            cells = room
         spans.append((marks[name] * cells, _ROLES[name]))
         room -= cells
     return tuple(spans)
