@@ -62,7 +62,7 @@ FRAMES_PER_SECOND = 4
 PLOTS_EVERY, TABLES_EVERY = 2, 4
 MESSAGE_SECONDS = 4.0
 CLOSE_SECONDS = 0.7
-LEAVING_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+LEAVING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # Ctrl+C is a key here; SIGINT is `kill -INT`
 
 DONE, FAILED, NO_TERMINAL, INTERRUPTED = 0, 1, 2, 130  # exit codes of the command line
 
@@ -200,8 +200,10 @@ class TideApp(App[int]):
             self.history.note(Event(0, Nanoseconds(self._clock.wall_ns()), severity, "screen", text))
 
     def _draw(self, *, plots: bool, tables: bool) -> None:
-        screen = self.screen
-        if not isinstance(screen, LaneScreen):  # a dialog is open: what is under it waits
+        screen = next(
+            (s for s in reversed(self.screen_stack) if isinstance(s, LaneScreen)), None
+        )  # under a dialog, too
+        if screen is None:
             return
         self._meter.count_frame()
         glyphs, name = self.glyphs, self._source.name if self._source is not None else "starting"
@@ -433,6 +435,8 @@ class TideApp(App[int]):
 
     def action_leave(self) -> None:
         """Leave; the engine is stopped after the terminal is restored."""
+        if self._source is not None and self._source.image is not None:
+            self._source.image.cancel()  # a load in plain Python would share the interpreter with all that ends
         self.exit(DONE)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:

@@ -26,7 +26,7 @@ Generated from the program's own help; a test fails where they differ.
 
 | exit code | meaning |
 |---|---|
-| 0 | done |
+| 0 | done; also a dashboard that was left with `q` or Ctrl+C, and a `serve` that was told to end |
 | 1 | the work was tried and failed |
 | 2 | bad usage: nothing was tried |
 | 130 | interrupted by Ctrl+C, SIGTERM or SIGHUP; what was measured until then was printed |

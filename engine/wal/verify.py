@@ -49,8 +49,9 @@ class Verdict:
         """Return the verdict for people; its last line says it in words."""
         used = sum(segment.used for segment in self.segments)
         held = f"txid {self.first_txid:,} to {self.last_txid:,}" if self.records else "no txid"
+        segments = counted(len(self.segments), "segment" if self.is_whole else "whole segment")
         lines = [
-            f"{printable(str(self.folder))}: {counted(len(self.segments), 'segment')}, "
+            f"{printable(str(self.folder))}: {segments}, "
             f"{counted(self.records, 'record')}, {held}, {format_size(used)} used"
         ]
         lines += [_segment_text(segment) for segment in self.segments]

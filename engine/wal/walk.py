@@ -188,6 +188,10 @@ class LogWalk:
             yield from self._pieces(block, header, scan)
             if scan.position == before:
                 raise _damaged(block, scan.position, WHY[scan.why], proof)
+        if block.size < header.segment_size and not (scan.is_sealed or self._is_enough(scan)):
+            # Files get their whole size before their first record, so no crash made it shorter.
+            found = f"the end of the file at byte {block.size:,}"
+            raise _damaged(block, scan.position, found, f"a segment of {header.segment_size:,} bytes")
         self._note(block, header, scan)
         length = _nonzero_bytes(view, scan.position)
         is_short = block.size < header.segment_size
@@ -207,6 +211,8 @@ class LogWalk:
         before = self._segments[-1] if self._segments else None
         bad = block.bad
         assert bad is not None  # `pieces` takes a block without header and without fault as prepared
+        if block.size < HEADER_BLOCK and (before is not None or block.raw[: len(MAGIC)] == MAGIC[: block.size]):
+            raise _damaged(block, block.size, "the end of the file", f"a header of {HEADER_BLOCK} bytes")
         if before is None and not all(byte in (0, whole) for byte, whole in zip(block.raw, MAGIC, strict=False)):
             raise NotALog(self.folder, found=f"{block.path.name} begins with {bad.found}")
         expected = SegmentHeader(

@@ -9,6 +9,7 @@ import pytest
 
 from dashboard.cli.text_table import Column, render
 from dashboard.cli.wal_table import results_text, seed_text
+from dashboard.cli.wal_verdict import case_verdict
 from engine.workloads.wal import Latency, StageSeconds, WalResult
 
 RESULT = WalResult(
@@ -154,3 +155,10 @@ def test_columns_go_by_rank_and_the_first_never() -> None:
     assert render(columns, 10) == ["name aa bb", "x     1  2"], "a narrower gap before a column goes"
     assert render(columns, 8) == ["name  bb", "x      2"]
     assert render(columns, 1) == ["name", "x"]
+
+
+def test_a_rate_that_is_kept_is_not_called_bound_by_anything():
+    open_loop = msgspec.structs.replace(RESULT, rate=2000, ops_per_second=1998.0)
+
+    assert case_verdict(open_loop).startswith("keeps up: the 2k ops/s that were asked for")
+    assert "keeps up" not in case_verdict(msgspec.structs.replace(open_loop, ops_per_second=1900.0))

@@ -32,7 +32,7 @@ def dashboard() -> Iterator[Open]:
         program.close()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
 @pytest.mark.parametrize("when", ["running", "compiling", "in a dialog"])
 def test_a_signal_gives_the_terminal_back(dashboard: Open, number: signal.Signals, when: str) -> None:
     program = dashboard(*(["--compile", "600"] if when == "compiling" else []))

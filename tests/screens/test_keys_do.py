@@ -29,6 +29,21 @@ def test_pause_freezes_the_view_and_not_the_engine(perform) -> None:
     perform(play)
 
 
+def test_figures_go_on_under_a_dialog(perform) -> None:
+    async def play(stage: Stage) -> None:
+        await stage.press("question_mark")
+        before = stage.text()
+
+        stage.let_work(10)
+        await stage.settle()
+
+        assert stage.text() != before
+
+        await stage.press("escape")
+
+    perform(play)
+
+
 def test_arrows_home_and_end_scrub_while_paused(perform) -> None:
     async def play(stage: Stage) -> None:
         await stage.press("left")

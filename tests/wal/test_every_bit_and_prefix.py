@@ -6,6 +6,7 @@ segments before the last one, and in the last one every txid that an untouched r
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from engine.wal.errors import LogDamaged, NotALog, UnsupportedVersion
 from engine.wal.reading import read_records
 from engine.wal.record import RecordKind
 from engine.wal.recovery import prepare_for_writing, recover
+from engine.wal.repair import repair_log
 from engine.wal.segment import segment_name
 from tests.wal.build_log import SEGMENT_SIZE, LogBuilder, small_log
 
@@ -54,6 +56,15 @@ def read(folder: Path) -> list[tuple[int, bytes]] | None:
         return list(read_records(folder))
     except REPORTS:
         return None
+
+
+def before_damage(folder: Path) -> list[tuple[int, bytes]]:
+    """Return the records that are read before damage is met."""
+    found = []
+    with contextlib.suppress(LogDamaged):
+        for record in read_records(folder):
+            found.append(record)
+    return found
 
 
 def flips_that_matter(log: LogBuilder) -> Iterator[tuple[int, int]]:
@@ -100,14 +111,12 @@ def test_no_flipped_bit_makes_a_wrong_record(log, tmp_path):
 
 @pytest.mark.parametrize("cut", [1, 2, 3])
 def test_no_byte_prefix_makes_a_wrong_record(log, cut, tmp_path):
-    """The log up to a byte of segment `cut`, later segments missing: a prefix; with a later segment there: damage."""
+    """The log up to a byte of segment `cut`, later segments missing: damage, unless the last record is a seal."""
     folder = log.write(tmp_path / "log")
     whole = log.records()
     for number in range(cut + 1, log.number + 1):
         (folder / segment_name(number)).unlink()
     path = folder / segment_name(cut)
-    ends = [(offset + 24 + len(log.payloads[t]), t) for t, (number, offset, _) in log.places.items() if number == cut]
-    before = min(t for t, (number, _, _) in log.places.items() if number == cut) - 1
     used = len(log.segments[cut])
     zeros = [*range(SEGMENT_SIZE - 1, used, -97), *range(4095, HEADER_FIELDS, -97)]  # cuts there are all alike
     for size in sorted({*zeros, *range(4096, used + 1), *range(HEADER_FIELDS + 1)}, reverse=True):
@@ -115,8 +124,9 @@ def test_no_byte_prefix_makes_a_wrong_record(log, cut, tmp_path):
 
         found = read(folder)
 
-        expected = max((txid for end, txid in ends if end <= size), default=before)
-        assert found == whole[:expected], size
+        assert found == (whole if cut == log.number and is_sealed(log) and size >= used else None), size
+        readable = before_damage(folder)
+        assert readable == whole[: len(readable)], size
 
 
 def test_a_prefix_in_the_middle_is_damage(log, tmp_path):
@@ -130,17 +140,19 @@ def test_a_prefix_in_the_middle_is_damage(log, tmp_path):
             recover(folder, from_disk=False)
 
 
-def test_after_each_cut_the_log_opens_whole(tmp_path):
+def test_after_each_cut_the_log_is_salvaged_to_what_was_before_it(tmp_path):
     log = small_log()
     for size in range(4096, len(log.last) + 1, 3):
         folder = log.write(tmp_path / f"log-{size}")
         with (folder / segment_name(3)).open("r+b") as file:
             file.truncate(size)
+        ends = [offset + 24 + len(log.payloads[t]) for t, (number, offset, _) in log.places.items() if number == 3]
 
-        kept = prepare_for_writing(recover(folder, from_disk=False))
+        kept = repair_log(folder, salvage=True).contents
 
         again = recover(folder, from_disk=False)
         assert (again.torn, again.dirty_tail, again.last_txid) == (None, False, kept.last_txid)
+        assert kept.last_txid == log.appended - len(ends) + sum(end <= size for end in ends)
 
 
 @given(

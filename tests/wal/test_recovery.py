@@ -13,7 +13,8 @@ from engine.units import Bytes, Offset
 from engine.wal.errors import LogDamaged, NotALog, UnsupportedVersion
 from engine.wal.reading import read_records
 from engine.wal.recovery import prepare_for_writing, recover
-from engine.wal.segment import decode_header, encode_header
+from engine.wal.repair import repair_log
+from engine.wal.segment import decode_header, encode_header, segment_name
 from tests.wal.build_log import SEGMENT_SIZE, LogBuilder, small_log
 
 FIRST, SECOND, THIRD, FOURTH = (f"0000000{number}.wal" for number in (1, 2, 3, 4))
@@ -205,22 +206,23 @@ def test_the_cut_can_be_interrupted_and_begun_again(log, folder):
     assert records(folder) == log.records()
 
 
-def test_a_last_segment_cut_short_is_made_whole_again(log, folder):
-    with (folder / THIRD).open("r+b") as file:
-        file.truncate(4210)
+@pytest.mark.parametrize(("size", "offset", "last"), [(4210, 4200, 8), (4232, 4232, 9), (4096, 4096, 5)])
+def test_a_last_segment_cut_short_is_damage_for_no_crash_cuts_one(log, folder, size, offset, last):
+    truncated(size, THIRD)(folder)
 
-    contents = recover(folder)
-    prepare_for_writing(contents)
+    with pytest.raises(LogDamaged, match=rf"{THIRD}: damaged at byte {offset:,}: found the end of the file at byte"):
+        recover(folder)
+    after = repair_log(folder, salvage=True).contents
 
-    assert contents.torn is not None
-    assert (contents.torn.offset, contents.last_txid) == (4200, 8)
+    assert after.last_txid == last
     assert (folder / THIRD).stat().st_size == SEGMENT_SIZE
-    assert records(folder) == log.records()[:-1]
+    assert records(folder) == log.records()[:last]
 
 
-def test_a_last_segment_cut_short_behind_its_records_loses_nothing(log, folder):
-    with (folder / THIRD).open("r+b") as file:
-        file.truncate(4232)
+def test_a_sealed_last_segment_cut_short_lost_nothing_and_is_made_whole_again(tmp_path):
+    log = small_log(sealed=True)
+    folder = log.write(tmp_path / "sealed")
+    truncated(len(log.last), THIRD)(folder)
 
     contents = recover(folder)
     after = prepare_for_writing(contents)
@@ -329,16 +331,20 @@ def test_a_header_torn_by_a_crash_is_cut_with_what_is_behind_it(tmp_path, kept):
     assert records(folder) == log.records()[:9]
 
 
-@pytest.mark.parametrize("size", [0, 50, 84, 4095])
-def test_a_last_segment_shorter_than_its_header_is_cut(log, folder, size):
-    (folder / FOURTH).write_bytes(b"TIDEWAL1"[:size].ljust(size, b"\0"))
+@pytest.mark.parametrize("number", [1, 4])
+@pytest.mark.parametrize("size", [0, 5, 50, 84, 4095])
+def test_a_last_segment_shorter_than_its_header_is_damage(log, tmp_path, number, size):
+    folder = log.write(tmp_path / "cut")
+    for later in range(number + 1, log.number + 1):
+        (folder / segment_name(later)).unlink()
+    (folder / segment_name(number)).write_bytes(b"TIDEWAL1"[:size].ljust(size, b"\0"))
 
-    after = prepare_for_writing(recover(folder))
+    with pytest.raises(LogDamaged, match=rf"damaged at byte {size:,}: found the end of the file, allowed a header of"):
+        recover(folder)
+    repair_log(folder, salvage=True)
 
-    assert not (folder / FOURTH).exists()
-    assert after.tail is not None
-    assert after.tail.path == folder / THIRD
-    assert records(folder) == log.records()
+    assert not (folder / segment_name(number)).exists()
+    assert records(folder) == log.records() if number == 4 else not records(folder)
 
 
 def test_a_bad_header_that_no_crash_explains_is_damage(folder):
@@ -368,9 +374,9 @@ def test_a_bad_header_before_durable_records_is_damage(tmp_path):
 # Damage: bytes that were durable and are not there.
 
 
-def truncated(size: int):
+def truncated(size: int, name: str = SECOND):
     def cut(folder: Path) -> None:
-        with (folder / SECOND).open("r+b") as file:
+        with (folder / name).open("r+b") as file:
             file.truncate(size)
 
     return cut
