@@ -32,8 +32,7 @@ class DiskTooFull(TidegaugeError):
     def __init__(self, folder: Path, *, needed: int, free: int, kept: int) -> None:
         super().__init__(
             f"{printable(str(folder))}: the run can need {format_size(needed)}, {format_size(free)} are free and "
-            f"{format_size(kept)} of them stay free; use a smaller run (--duration, --iterations, --value-size, "
-            "--segment-size) or --path on a larger disk"
+            f"{format_size(kept)} of them stay free; use a smaller run, or a larger disk with --path"
         )
         self.needed, self.free, self.kept = needed, free, kept
 

@@ -16,13 +16,13 @@ from engine.wal.segment import SegmentHeader
 from engine.wal.walk import LogWalk, Piece
 from engine.wal.wording import counted
 
-COLUMNS = "     offset        txid  kind      bytes  not durable  crc       payload"
+COLUMNS = "     offset        txid  kind      bytes    undurable  crc       payload"
 
 
 def dump_log(folder: Path, *, start_txid: int = 1, limit: int | None = None) -> Iterator[str]:
     """Yield the lines of a dump: segments and remarks begin with `#`, each other line is a record.
 
-    `not durable` is how many txids, its own among them, were not yet durable when the record was appended.
+    `undurable` is how many txids, its own among them, were not yet durable when the record was appended.
     limit: stop after that many records, and do not look how the log ends. Raises NotALog, UnsupportedVersion,
     FileTrouble, and LogDamaged after the lines before the damage.
     """
