@@ -37,7 +37,10 @@ def kernel_folder(source: Path) -> Path | None:
     if root is None:
         return None
     folder = root / f"{source.stem}-{fingerprint(source)}"
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:  # the disk is full
+        return None
     return folder
 
 

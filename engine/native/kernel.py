@@ -21,6 +21,7 @@ from numba import types
 from numba.core import config
 
 from engine.native.cache import kernel_folder
+from engine.native.keeping import KernelCache
 
 # numba publishes no types for its dispatchers and signatures: Any is all mypy could learn here.
 type_of_record = numba.from_dtype
@@ -71,14 +72,18 @@ def inlined(function: Callable[..., Any]) -> Any:
 def _declare(function: Callable[..., Any], **options: bool) -> Any:
     with _compiling:  # the cache folder is a global of numba's, read when the dispatcher is made
         folder = kernel_folder(Path(function.__code__.co_filename))
+        dispatcher = numba.njit(nogil=True, **options)(function)
         if folder is None:
-            return numba.njit(nogil=True, **options)(function)
+            return dispatcher
         before = config.CACHE_DIR
         config.CACHE_DIR = str(folder)
         try:
-            return numba.njit(nogil=True, cache=True, **options)(function)
+            dispatcher._cache = KernelCache(function)
+        except (OSError, RuntimeError):
+            pass  # the disk is full, or the folder went away: this process compiles for itself
         finally:
             config.CACHE_DIR = before
+        return dispatcher
 
 
 def compile_all(progress: Callable[[int, int], None] | None = None) -> int:

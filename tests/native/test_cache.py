@@ -152,3 +152,33 @@ def test_a_fingerprint_follows_imports_of_imports(engine_copy: Path) -> None:
     )
 
     assert {"caller", "callee", "kernel", "cache"} <= set(names.split())
+
+
+def _short(content: bytes) -> bytes:
+    return content[: len(content) // 2]
+
+
+def _empty(_: bytes) -> bytes:
+    return b""
+
+
+def _flipped(content: bytes) -> bytes:
+    middle = len(content) // 2
+    return content[:middle] + bytes([content[middle] ^ 0x10]) + content[middle + 1 :]
+
+
+@pytest.mark.parametrize("kind", ["nbi", "nbc"], ids=["index", "code"])
+@pytest.mark.parametrize("damage", [_short, _empty, _flipped], ids=["short", "empty", "flipped"])
+def test_kept_kernels_that_a_crash_left_damaged_are_compiled_anew(engine_copy: Path, damage, kind: str) -> None:
+    printed_by(CALL, root=engine_copy)
+    for file in (engine_copy / ".kernels").glob(f"cal*-*/**/*.{kind}"):
+        file.write_bytes(damage(file.read_bytes()))
+
+    assert printed_by(CALL, root=engine_copy).split()[0] == "11"
+    assert printed_by(CALL, root=engine_copy) == "11 1"
+
+
+def test_kernels_run_where_the_disk_has_no_room_to_keep_them(engine_copy: Path) -> None:
+    no_room = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
+
+    assert printed_by(no_room + CALL, root=engine_copy) == "11 0"
