@@ -17,7 +17,7 @@ from engine.native.memory import bytes_at, record_at
 from engine.storage.device import DEVICE
 from engine.wal.append import append, has_space, refusal, wait_for_space
 from engine.wal.group import lead, wait_group
-from engine.wal.handler import commit_alone
+from engine.wal.handler import commit_alone, own_description
 from engine.wal.meter import note_commit, note_unsynced
 from engine.wal.pipeline import async_notifier, async_syncer, async_writer, wait_pipeline
 from engine.wal.record import payload_crc
@@ -133,6 +133,15 @@ def commit_from_python(handle, payload, durable):  # type: ignore[no-untyped-def
 def drain(log, device, buffers, meters, row):  # type: ignore[no-untyped-def]
     """Make all that is appended durable; return 0 or minus an errno. The caller owns meter row `row`."""
     return flush_all(log, device, buffers, meters[row])
+
+
+@kernel(types.int64(LOG, DEVICE, METERS, types.int64))
+def open_own_description(log, device, meters, row):  # type: ignore[no-untyped-def]
+    """Open what a handler will sync through, before it has a record to lose; return 0 or an errno.
+
+    The caller owns meter row `row`.
+    """
+    return own_description(log, device, meters[row], load(log, "segment"))
 
 
 @kernel(types.void(LOG, DEVICE, u8_matrix, METERS, types.int64))

@@ -12,6 +12,8 @@ description: with one for all, a second handler's sync could succeed past the fi
 
 from __future__ import annotations
 
+import errno
+
 import numpy as np
 
 from engine.native import files
@@ -27,6 +29,8 @@ from engine.wal.roll import write_batch
 from engine.wal.stamps import stamp_sync, stamp_write
 from engine.wal.state import AT_SYNC, HANDLER_RECHECK
 from engine.wal.stop import poison
+
+_ENOENT = errno.ENOENT
 
 
 @inner
@@ -105,19 +109,22 @@ def own_description(log, device, meter, segment):  # type: ignore[no-untyped-def
 
     Where the sync mode calls for no sync, none is needed.
 
-    A segment that was rolled away meanwhile was synced by the roll, so the one that is current now serves as well.
+    A segment that was rolled away meanwhile was synced by the roll, so the one that is current now serves as well. It
+    may even be gone before it is opened: checkpointed, and recycled under another name.
     """
     if device.sync_mode >= DSYNC or (meter.descriptor >= 0 and meter.descriptor_segment == segment):
         return np.int64(0)
     if meter.descriptor >= 0:
         files.close(meter.descriptor)
         meter.descriptor = np.int64(-1)
-    lock(log, "mutex")
-    current = log.segment
-    for k in range(log.segment_name.size):
-        meter.name[k] = log.segment_name[k]
-    unlock(log, "mutex")
-    descriptor = files.open_for_writing(log.folder, meter.name.ctypes.data)
+    current, descriptor = np.int64(-1), np.int64(-_ENOENT)
+    while descriptor == -_ENOENT and load(log, "segment") != current:
+        lock(log, "mutex")
+        current = log.segment
+        for k in range(log.segment_name.size):
+            meter.name[k] = log.segment_name[k]
+        unlock(log, "mutex")
+        descriptor = files.open_for_writing(log.folder, meter.name.ctypes.data)
     if descriptor < 0:
         return -descriptor
     meter.descriptor, meter.descriptor_segment = descriptor, current

@@ -47,7 +47,7 @@ from engine.wal.recovery import prepare_for_writing, recover
 from engine.wal.seal import seal
 from engine.wal.segment import check_segment_size
 from engine.wal.settle import settle, settle_closed
-from engine.wal.state import CLOSED, METER_DTYPE, METER_TOTALS
+from engine.wal.state import CLOSED, HANDLER, HANDLER_RECHECK, METER_DTYPE, METER_TOTALS
 
 DEFAULT_SEGMENT_SIZE = Bytes(64 * MIB)
 SLOW_SYNC_NS = Nanoseconds(100_000_000)  # as hbase.regionserver.wal.slowsync.ms
@@ -256,8 +256,18 @@ class Log:
     # For native handlers and those who watch.
 
     def acquire_row(self) -> int:
-        """Return a meter row for a native thread to write alone, until `release_row`."""
-        return self._rows.take()
+        """Return a meter row for a native thread to write alone, until `release_row`.
+
+        In the models where each handler syncs for itself, with the description it will sync through: one that cannot
+        be had later, inside a commit, would stop the log. Raises FileTrouble.
+        """
+        row, shared = self._rows.take(), self.shared
+        if self.model.code in (HANDLER, HANDLER_RECHECK):
+            code = int(commits.open_own_description(shared.log[0], shared.device[0], shared.meters, row))
+            if code:
+                self._rows.give_back(row)
+                raise FileTrouble(self.folder, "open the log for one more handler", OSError(code, ""))
+        return row
 
     def release_row(self, row: int) -> None:
         """Give a meter row back; what it counted stays counted."""

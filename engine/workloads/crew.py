@@ -55,7 +55,8 @@ class Crew:
         """Have `count` handlers: start those missing, or stop the last ones and wait for their record in progress.
 
         start_ns: when an open loop's first record is meant to start, monotonic. Waits for a disk that does not answer
-        for a bounded time; raises TidegaugeError where it would have to start a handler that has not ended.
+        for a bounded time. Raises TidegaugeError where it would have to start a handler that has not ended, or the
+        system gives no thread or descriptor for one more: those that run by then go on.
         """
         count = min(max(count, 0), MAX_CALLERS)
         self._handlers["stop"][count : len(self._threads)] = 1
@@ -112,8 +113,14 @@ class Crew:
         payload = np.zeros(settings.value_size_bytes, np.uint8)
         arguments = (shared.log[0], shared.device[0], shared.buffers, shared.meters, row, handler, self.pool, payload)
         thread = threading.Thread(target=self._run, args=(row, arguments), name=f"handler-{number}", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:
+            self._log.release_row(row)
+            raise TidegaugeError(
+                f"handler {number + 1:,} of {count:,} did not start: {error} (see ulimit -u, -v)"
+            ) from error
         self._threads.append(thread)
-        thread.start()
 
     def _have_left(self) -> bool:
         """Wait for handlers that were told to stop, as long as one may take; return whether all have ended."""

@@ -216,7 +216,7 @@ class WalLane:
         try:
             epoch.crew.resize(self._handlers)
         except TidegaugeError:
-            self._is_running = False
+            self._is_running = epoch.crew.size > 0  # those that could be started run
             raise
 
     def _stop_handlers(self) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import errno
+import os
+import resource
+import threading
 
 import pytest
 
-from engine.errors import TidegaugeError
+from engine.errors import FileTrouble, TidegaugeError
 from engine.storage.faults import Fault, Site
-from engine.units import Bytes
+from engine.units import MIB, Bytes
 from engine.wal.errors import RecordTooLarge
 from engine.wal.log import Log
 from engine.wal.models import MODEL_NAMES
@@ -134,3 +137,42 @@ def test_no_handler_starts_over_one_that_a_hung_disk_keeps(disk_path, monkeypatc
         wait_for(lambda: crew.records().sum() > 20)
         crew.resize(0)
         wait_for(crew._have_left)
+
+
+@pytest.mark.parametrize("model", ["handler", "handler-recheck"])
+def test_a_handler_that_gets_no_descriptor_does_not_start_and_does_not_stop_the_log(model, disk_path):
+    """Found inside a commit, it would be the log's first failed sync."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with open_log(disk_path / "log", model=model, segment_size=16 * MIB) as log:  # none is prepared meanwhile
+        crew = crew_of(log)
+        crew.resize(1)
+        wait_for(lambda: log.watermarks()["next_segment"], what="the next segment, which needs a descriptor, too")
+        lowest_free = os.dup(0)
+        os.close(lowest_free)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_free + 2, hard))
+        try:
+            with pytest.raises(FileTrouble, match="cannot open the log for one more handler: Too many open files"):
+                crew.resize(100)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        before = int(crew.records().sum())
+        wait_for(lambda: int(crew.records().sum()) > before, what="the handlers that did start")
+        assert log.poison is None
+
+
+def test_a_handler_that_gets_no_thread_is_told_of_in_one_line(disk_path, monkeypatch):
+    class Refused(threading.Thread):
+        def start(self) -> None:
+            if self.name == "handler-2":
+                raise RuntimeError("can't start new thread")
+            super().start()
+
+    with open_log(disk_path / "log") as log:
+        crew = crew_of(log)
+        with monkeypatch.context() as patch:
+            patch.setattr(crews.threading, "Thread", Refused)
+            with pytest.raises(TidegaugeError, match="handler 3 of 5 did not start: can't start new thread"):
+                crew.resize(5)
+        assert crew.size == 2
+        crew.ask_to_stop()
+        wait_for(lambda: crew.wait(0.01))
