@@ -89,11 +89,15 @@ def _image_threads() -> int:
     return min(len(os.sched_getaffinity(0)), _MOST_IMAGE_THREADS)
 
 
-def memory_note(folder: RunFolder) -> str:
-    """Return a line where the folder is in memory, else ""."""
-    if not folder.memory:
-        return ""
-    return f"{printable(str(folder.path))} is on {folder.memory}: memory, where a sync makes nothing durable"
+def folder_notes(folder: RunFolder) -> list[str]:
+    """Return what a person should know of the folder: that it is in memory, that it holds a log already."""
+    path = printable(str(folder.path))
+    notes = []
+    if folder.memory:
+        notes.append(f"{path} is on {folder.memory}: memory, where a sync makes nothing durable")
+    if folder.existing_log:
+        notes.append(f"{path} already holds a log: it goes on, and its oldest segments are recycled as it does")
+    return notes
 
 
 @contextlib.contextmanager
@@ -104,7 +108,7 @@ def local_engine(flags: EngineFlags, progress: Progress, stop: threading.Event) 
     engine_folder raises, and LogDidNotOpen with the reason.
     """
     with engine_folder(flags) as folder, ramdisk_place(flags) as ramdisk:
-        if note := memory_note(folder):
+        for note in folder_notes(folder):
             progress.note(f"note: {note}")
         prepare_kernels(progress, stop)
         engine = make_engine(flags, folder, ramdisk)

@@ -10,7 +10,7 @@ import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -56,8 +56,9 @@ def _measure_and_report(flags: WalFlags, folder: RunFolder, progress: Progress, 
     from dashboard.cli.wal_room import bytes_needed, require_room
     from engine.environment import environment_of
 
-    needs = [bytes_needed(case) for case in flags.cases()]
-    require_room(folder.path, sum(needs) if flags.keep else max(needs))  # now, not after an hour
+    needs = [bytes_needed(case) for case in _cases(flags, folder)]
+    stays = flags.keep or folder.existing_log
+    require_room(folder.path, sum(needs) if stays else max(needs))  # now, not after an hour
     if folder.memory:
         progress.note(
             f"note: {printable(str(folder.path))} is on {folder.memory}: memory, where a sync makes nothing durable"
@@ -76,7 +77,7 @@ def _measure_and_report(flags: WalFlags, folder: RunFolder, progress: Progress, 
         failure = error
     progress.clear()
 
-    finished = failure is None and len(results) == sum(1 for _ in flags.cases())
+    finished = failure is None and len(results) == len(needs)
     complete = finished and all(result.complete for result in results)
     _print(flags, results, where=f"{environment.file_system} ({environment.device})")
     if flags.json_to is not None:
@@ -108,7 +109,7 @@ def _measure(flags: WalFlags, folder: RunFolder, progress: Progress, stop: threa
     from dashboard.cli.wal_room import RoomGuard
     from engine.workloads.wal import WalCase, run_case
 
-    cases = [WalCase(**case) for case in flags.cases()]
+    cases = [WalCase(**case) for case in _cases(flags, folder)]
     for number, case in enumerate(cases, start=1):
         log = log_folder(folder, case, number=number, alone=len(cases) == 1)
         progress.begin(f"[{number}/{len(cases)}] {_title(case)}")
@@ -118,6 +119,11 @@ def _measure(flags: WalFlags, folder: RunFolder, progress: Progress, stop: threa
         yield result
         if stop.is_set() or result.error:
             return
+
+
+def _cases(flags: WalFlags, folder: RunFolder) -> list[dict[str, Any]]:
+    """Return the fields of each WalCase. A log that was there before the run keeps every record it holds."""
+    return [{**case, "keeps_all": folder.existing_log} for case in flags.cases()]
 
 
 def log_folder(folder: RunFolder, case: WalCase, *, number: int, alone: bool) -> Path:

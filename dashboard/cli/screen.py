@@ -15,7 +15,7 @@ import click
 
 from dashboard.cli.engine_flags import EngineFlags
 from dashboard.cli.interrupt import raise_on_signals
-from dashboard.cli.local_engine import engine_folder, image_folder, make_engine, memory_note
+from dashboard.cli.local_engine import engine_folder, folder_notes, image_folder, make_engine
 from dashboard.cli.ramdisk_place import RamdiskPlace, ramdisk_place
 from dashboard.terminal import why_no_screen
 
@@ -54,7 +54,7 @@ def open_dashboard(flags: EngineFlags, *, port: int, bind: str, exporter: bool) 
 
 def _engine(flags: EngineFlags, folder: RunFolder, ramdisk: RamdiskPlace, images: Path, progress: Progress) -> Engine:
     """Make the engine, in the starter's thread. progress raises where the program ends meanwhile."""
-    if note := memory_note(folder):
+    for note in folder_notes(folder):
         progress.note(note)
     progress.say("loading the engine")
     from dashboard.cli.kernels import compile_kernels

@@ -2,7 +2,8 @@
 
 bytes   = segments x segment size
 records = threads x iterations, or the most a second can bring x time
-kept    = all records where they are read back; else those of a moment, since the log is checkpointed as it goes
+kept    = all records where they are read back or the log is not the run's own; else those of a moment, since the log
+          is checkpointed as it goes
 """
 
 from __future__ import annotations
@@ -46,16 +47,17 @@ def bytes_needed(case: Mapping[str, Any]) -> Bytes:
     kind, _, latency = case["device"].partition(":")
     if kind != "real" and waits:  # closed loop: a handler is inside each durable commit for at least the latency
         ceiling = min(ceiling, case["threads"] * SECOND / parse_duration(latency))
+    keeps_all = case["verify"] or case["keeps_all"]
     seconds = (case["duration_ns"] or 0) / SECOND
     measured = case["threads"] * case["iterations"] if case["iterations"] is not None else ceiling * seconds
     records = measured + ceiling * case["warmup_ns"] / SECOND
-    if not case["verify"]:
+    if not keeps_all:
         records = min(records, ceiling * CHECKPOINT_SECONDS)
     per_segment = max((case["segment_size"] - SEGMENT_HEADER) // frame, 1)
     if case["roll"]:
         per_segment = min(per_segment, case["roll"])
     segments = math.ceil(records / per_segment)
-    if not case["verify"]:  # a roll of few records is as slow as writing the zeros of the next segment
+    if not keeps_all:  # a roll of few records is as slow as writing the zeros of the next segment
         segments = min(segments, math.ceil(MOST_BYTES_PER_SECOND * CHECKPOINT_SECONDS / case["segment_size"]))
     return Bytes((segments + SPARE_SEGMENTS) * case["segment_size"])
 

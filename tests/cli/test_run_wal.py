@@ -11,6 +11,7 @@ import pytest
 from dashboard.cli.engine_flags import MODELS, MOST_SYNCERS, SYNCS
 from dashboard.cli.wal_folder import is_log
 from tests.cli.commands import finish, run, start
+from tests.wal.logs import records_of
 
 RESULT_FIELDS = {
     *("model", "threads", "device", "value_size_bytes", "sync", "sync_every", "rate", "ops", "elapsed_seconds"),
@@ -225,3 +226,14 @@ def test_headers_counted_for_the_disk_are_the_logs() -> None:
     from engine.wal.segment import HEADER_BLOCK
 
     assert (SEGMENT_HEADER, RECORD_HEADER) == (HEADER_BLOCK, HEADER_SIZE)
+
+
+def test_a_run_on_a_log_that_was_there_removes_no_record_of_it(disk_path: Path) -> None:
+    words = ("run", "wal", "--segment-size", "64KiB", "--warmup", "0s", "--threads", 2, "--path", disk_path / "log")
+    assert run(*words, "--keep", "--verify", "--iterations", 200).exit_code == 0
+    kept = records_of(disk_path / "log")
+    assert len(kept) == 400
+
+    assert run(*words, "--duration", "500ms").exit_code == 0
+
+    assert records_of(disk_path / "log")[:400] == kept

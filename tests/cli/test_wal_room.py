@@ -25,6 +25,7 @@ CASE = {
     "roll": None,
     "segment_size": MIB,
     "verify": True,
+    "keeps_all": False,
 }
 FRAME = 24 + 1000
 
