@@ -91,7 +91,7 @@ def engine_flags(command: Callable[..., Any]) -> Callable[..., Any]:
     )
     @click.option(
         "--path",
-        type=click.Path(path_type=Path),
+        type=types.Folder(),
         default=None,
         metavar="DIR",
         help="Folder for the log; its parent must exist. Default: a temporary folder on a disk, removed at the end.",

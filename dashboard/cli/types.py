@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 import click
@@ -74,7 +75,7 @@ class Quantity(ParamType):
         try:
             number = self._parse(value)
         except BadValue as error:
-            near = _meant(value, self._words, self._bare_unit)
+            near = self._if_readable(_meant(value, self._words, self._bare_unit))
             text = str(error)
             reject(f"{text.partition('; for example')[0]}; did you mean {near}?" if near else text, param, ctx)
         if not self._minimum <= number <= self._maximum:
@@ -94,6 +95,14 @@ class Quantity(ParamType):
                 ctx,
             )
         return number
+
+    def _if_readable(self, near: str) -> str:
+        """Return a hint, or "" where it could not be read in its turn."""
+        try:
+            self._parse(near)
+        except BadValue:
+            return ""
+        return near
 
 
 def size(name: str, *, minimum: int, maximum: int, multiple_of: int = 1) -> Quantity:
@@ -142,6 +151,18 @@ def bytes_per_second(name: str, *, minimum: int, maximum: int) -> Quantity:
         words=_SIZE_WORDS,
         bare_unit="MB/s",
     )
+
+
+class Folder(ParamType):
+    """A folder's name; an empty one, from a shell variable that is not set, is not taken for this folder."""
+
+    name = "folder"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """Return the path; whether it can be used is for the command to find out."""
+        if not str(value):
+            reject("folder '' is empty: allowed is the name of a folder; for example ./log", param, ctx)
+        return Path(value)
 
 
 class Name(ParamType):

@@ -193,7 +193,7 @@ _OPTIONS: tuple[Callable[[Callable[..., int]], Callable[..., int]], ...] = (
     ),
     click.option(
         "--path",
-        type=click.Path(path_type=Path),
+        type=types.Folder(),
         metavar="DIR",
         help="Folder for the log; made if missing, its parent must exist.  [default: a temporary folder on a disk]",
     ),

@@ -70,9 +70,9 @@ def run_folder(path: Path | None, *, keep: bool) -> Iterator[RunFolder]:
         if not keep and not existing_log:
             for name in set(_names(path)) - before:
                 remove(path / name)
-            if made:
-                with contextlib.suppress(OSError):  # someone put a file of theirs there meanwhile: theirs to keep
-                    path.rmdir()
+        if made:
+            with contextlib.suppress(OSError):  # it holds a log to keep, or someone put a file of theirs there
+                path.rmdir()
 
 
 def is_log(folder: Path) -> bool:

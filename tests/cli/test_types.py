@@ -120,3 +120,12 @@ def test_what_reaches_the_terminal_is_printable_and_short() -> None:
 
     assert words.isprintable()
     assert len(words) < 250
+
+
+@pytest.mark.parametrize("text", ["1000000000h", "99999999999h"])
+def test_no_hint_is_given_that_could_not_be_read_itself(text: str) -> None:
+    assert "did you mean" not in words_of(DURATION, text)
+
+
+def test_an_empty_folder_name_is_not_the_current_folder() -> None:
+    assert words_of(types.Folder(), "") == "folder '' is empty: allowed is the name of a folder; for example ./log"

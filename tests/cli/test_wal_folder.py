@@ -37,6 +37,13 @@ def test_keep_leaves_what_the_run_made(disk_path: Path) -> None:
     assert (disk_path / "log" / "00000001.wal").exists()
 
 
+def test_a_folder_made_for_a_log_that_never_was_does_not_stay(disk_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), run_folder(disk_path / "log", keep=True):
+        raise KeyboardInterrupt
+
+    assert not (disk_path / "log").exists()
+
+
 def test_an_empty_folder_stays_and_is_empty_again(disk_path: Path) -> None:
     with run_folder(disk_path, keep=False):
         put_log(disk_path / "01-group-50-real")
