@@ -144,7 +144,7 @@ def _against(result: RamdiskResult) -> str:
     text = ", ".join(parts)
     buffered = result.improvement_ratio.get("disk")
     if buffered is not None and buffered < 0.1 and result.state == "clean":
-        text += "; a clean page cache is about as fast as a RAM disk"
+        text += f"; a clean page cache is {'about as fast as' if buffered > -0.1 else 'faster than'} a RAM disk"
     if result.fallback_blocks:
         text += f"; {result.fallback_blocks:,} blocks found no memory and went to disk"
     return text

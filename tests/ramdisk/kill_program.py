@@ -18,6 +18,7 @@ import random
 import shutil
 import signal
 import sys
+import tempfile
 import traceback
 from collections import Counter
 from pathlib import Path
@@ -189,9 +190,23 @@ def forked(action: object, *arguments: object, **how: object) -> tuple[int, str]
     return os.waitpid(child, 0)[1], text
 
 
+def warm_up(ram: Path, disk: Path) -> None:
+    """Use a store once, so that what is imported late is imported before the forks; its threads end with it."""
+    with (
+        tempfile.TemporaryDirectory(dir=ram) as memory,
+        tempfile.TemporaryDirectory(dir=disk) as folder,
+        Store.open(settings(Path(memory), Path(folder), random.Random(0))) as store,
+    ):
+        with store.create("a") as file:
+            file.write(content(0, BLOCK))
+        store.wait_persisted(10)
+        store.read("a")
+
+
 def main() -> int:
     ram, disk, rounds, seed = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
     compile_all()
+    warm_up(ram, disk)
     ledger, chance = disk / "ledger", random.Random(seed)
     killed, mistakes = Counter[str](), 0
     for number in range(rounds):
