@@ -95,7 +95,7 @@ def image_figures(image: Shown) -> list[Figure]:
     summary = image.summary
     figures = [
         Figure("inodes", format_count(max(image.inodes, 0)), _of_stated(image), 0),
-        Figure("inodes/s", "n/a" if rate is None else format_count(rate), "since it began", 1),
+        Figure("inodes/s", "n/a" if rate is None else format_count(rate), "on average", 1),
         Figure("MB/s", "n/a" if through is None else f"{through / 1e6:,.0f}", "of the file", 2),
         Figure("elapsed", format_duration(max(image.elapsed_ns, 0)), done, 3),
         Figure("threads", f"{busy * 100:.0f} %", "of a core", 4),

@@ -85,6 +85,7 @@ class Job:
         self.number, self.image, self.strategy, self.threads = number, image, strategy, threads
         self.began_ns = clock.monotonic_ns()
         self.cancel = threading.Event()
+        self.is_leaving = False  # the program ends: all memory is about to be free
         self.tree = PhaseTree(clock)  # replaced once a synthetic image is made: the load's own
         self.is_making = image.is_synthetic and not image.path.exists()
         self.outcome: Outcome | None = None  # None while it runs
@@ -123,6 +124,7 @@ class Job:
             self.error = f"{printable(str(self.image.path))}: {type(mistake).__name__}: {printable(str(mistake))}"
         if outcome != "complete":
             self.loaded = None
+        if outcome != "complete" and not self.is_leaving:
             gc.collect()  # threads that failed left their errors in cycles with the columns they were filling
         self._own_cpu = (thread_cpu_ns(self._thread_id) or 0) - self._cpu_before
         self.outcome = outcome

@@ -123,6 +123,7 @@ class ImageLane:
         self._stop.set()
         job = self._job
         if job is not None:
+            job.is_leaving = True
             job.cancel.set()
         self._requests.put(lambda: None)
 
@@ -151,7 +152,8 @@ class ImageLane:
         """Return the totals of this instant; any thread may ask. While nothing changes, it is the same object."""
         job, is_settled = self._job, self._has_ended and self._md5_said
         is_loaded = job is not None and job.loaded is not None
-        key = (job, is_loaded, self._next, self._strategy, self._threads, self._stop.is_set())
+        told = is_loaded, self._has_let_go, self._next, self._strategy, self._threads, self._stop.is_set()
+        key = (job, told)
         settled = self._settled
         if is_settled and settled is not None and settled[0] == key:
             return settled[1]
