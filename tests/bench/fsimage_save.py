@@ -32,7 +32,8 @@ class Save(NamedTuple):
 
 def main() -> None:
     with plan(__doc__, short=1.0, full=1.0) as how, how.place("saved") as folder:
-        name, maker = name_folder(folder, INODES)
+        folder.mkdir()
+        name, maker = name_folder(folder / "name", INODES)
         namespace = load_image(image_in(name), clock=SystemClock(), check_md5=False).namespace
         rows = namespace.rows
         say(f"{rows:,} inodes of {maker}; 2 threads, and one for the MD5")
