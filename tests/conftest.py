@@ -33,9 +33,11 @@ hypothesis.settings.register_profile("fuzz", parent=hypothesis.settings.get_prof
 hypothesis.settings.load_profile("tidegauge")
 
 
-# Under nohup this signal is ignored, here and in every program that a test starts, and tests that send it would wait.
-if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+# Under nohup, or behind a shell's &, these are ignored, here and in every program that a test starts: a test that
+# sends one would wait.
+for number, default in ((signal.SIGHUP, signal.SIG_DFL), (signal.SIGINT, signal.default_int_handler)):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, default)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

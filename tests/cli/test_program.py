@@ -17,7 +17,7 @@ from tests.cli.commands import environment, finish, program, run
     ("words", "line"),
     [
         (["rnu"], "No such command 'rnu'. Did you mean 'run'?"),
-        (["run"], "tidegauge run needs a command: wal, ramdisk"),
+        (["run"], "tidegauge run needs a command: wal, ramdisk, image"),
         (["run", "wla"], "No such command 'wla'. Did you mean 'wal'?"),
         (["run", "wal", "--thread", "5"], "No such option '--thread'. Did you mean '--threads'?"),
         (["run", "wal", "--threads"], "Option '--threads' requires an argument."),

@@ -53,23 +53,6 @@ def test_a_screen_that_is_not_open_is_not_drawn(perform, monkeypatch) -> None:
     perform(play)
 
 
-def test_a_screen_under_a_dialog_waits(perform, monkeypatch) -> None:
-    counted = Counted(monkeypatch)
-
-    async def play(stage: Stage) -> None:
-        await stage.press("question_mark")
-        counted.take()
-        stage.pass_time(2)
-        assert counted.take() == (0, 0, 0)
-        known = stage.app.history.newest_ns
-
-        await stage.press("escape")
-        assert counted.take()[0] > 0
-        assert stage.app.history.newest_ns == known, "history was fed meanwhile"
-
-    perform(play)
-
-
 @pytest.mark.parametrize("why", ["paused", "blurred"])
 def test_a_paused_view_and_a_terminal_without_focus_draw_once_a_second(perform, monkeypatch, why: str) -> None:
     counted = Counted(monkeypatch)
