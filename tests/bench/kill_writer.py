@@ -13,6 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tests.bench.rounds import show_target
 from tests.wal.kills import KilledWriters
 
 AT_A_TIME = 20
@@ -31,11 +32,13 @@ def main() -> int:
                 print(f"\r{writers.kills:,} of {given.times:,} killed", end="", file=sys.stderr, flush=True)
         except AssertionError as error:
             print(f"\nLOST after {writers.kills:,} kills, seed {given.seed}: {error}")
+            show_target("writers killed without a loss", writers.kills - 1, least=given.times)
             return 1
     print(
         f"\n{writers.kills:,} writers killed, {writers.deaths_before_first_ack:,} before their first ack; "
         f"{writers.acks:,} acked records: none missing, no gap, no duplicate, every byte right (seed {given.seed})"
     )
+    show_target("writers killed without a loss", writers.kills, least=given.times)
     return 0
 
 
