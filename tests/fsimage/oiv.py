@@ -62,7 +62,7 @@ def _xml_inode(node: ElementTree.Element) -> dict[str, Any]:
 def xml_diffs(root: ElementTree.Element) -> list[tuple[Any, ...]]:
     """Return the dump's snapshot diffs: (inode id, kind, diffs)."""
     found: list[tuple[Any, ...]] = []
-    for entry in root.find("SnapshotDiffSection") or ():
+    for entry in root.iterfind("SnapshotDiffSection/*"):
         inode_id = int(entry.findtext("inodeId", ""))
         if entry.tag == "dirDiffEntry":
             found.append((inode_id, Kind.DIRECTORY, [_xml_directory_diff(diff) for diff in entry.iterfind("dirDiff")]))

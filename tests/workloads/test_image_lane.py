@@ -203,7 +203,7 @@ def test_a_cancelled_load_of_objects_leaves_none(slow: Running) -> None:
     slow.lane.cancel()
     slow.until("cancelled")
 
-    assert not [found for found in gc.get_objects() if isinstance(found, Node)]
+    assert not [found for found in gc.get_objects() if type(found) is Node]  # isinstance asks dead proxies
     assert slow.lane.sample().lane_cancelled_loads == 1
     assert slow.said("cancelled; its memory is free")
 
