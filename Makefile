@@ -5,14 +5,14 @@ VENV := .venv
 RUN := $(VENV)/bin
 export TIDEGAUGE_SHARED ?= $(abspath ../shared)
 
-# Tests of the screen and the command line take as long as all others: make test runs the two halves side by side.
+# Tests of the screen and the command line, which run no kernel: make test runs them beside the engine's.
 SCREEN_TESTS := $(wildcard tests/cli tests/dashboard tests/docs tests/exporter tests/pty tests/screens tests/themes)
 # Rooms whose tests run kernels; they run a second time with bounds checks.
 KERNEL_TESTS := $(wildcard tests/native tests/measure tests/storage tests/wal tests/fsimage tests/workloads)
 # A separate kernel cache: numba's own does not notice NUMBA_BOUNDSCHECK.
 BOUNDS := NUMBA_BOUNDSCHECK=1 TIDEGAUGE_KERNELS=$(abspath .kernels-bounds)
 
-.PHONY: help demo test coverage test-screen test-kernels test-engine test-bounds test-pythons test-cluster lint format bench fuzz docs clean venv
+.PHONY: help demo test coverage compile compile-bounds test-screen test-engine test-rest test-bounds test-pythons test-cluster lint format bench fuzz docs clean venv
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -25,11 +25,18 @@ demo: venv ## the dashboard on a running log; without a terminal, ten seconds of
 	else $(RUN)/tidegauge run wal --threads 1,5,50 --duration 2s --warmup 1s; fi
 
 test: venv ## unit tests, with coverage of the engine, and the kernels once more with bounds checks
-	@$(RUN)/python .ci/compile-kernels
+	@rm -rf .kernels-bounds
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target compile compile-bounds
 	@$(RUN)/python -m coverage erase
 	@echo "two halves run side by side; each part is shown when it has ended"
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target --keep-going test-screen test-kernels; status=$$?; \
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target --keep-going test-engine test-rest; status=$$?; \
 	$(RUN)/python -m coverage combine --quiet && $(RUN)/python -m coverage report; exit $$status
+
+compile: venv
+	@$(RUN)/python .ci/compile-kernels
+
+compile-bounds: venv
+	@$(BOUNDS) $(RUN)/python .ci/compile-kernels
 
 # Without coverage, which would make drawing take two thirds longer; `make coverage` looks at everything.
 test-screen: venv
@@ -43,13 +50,12 @@ coverage: venv ## what the tests reach of everything
 	$(RUN)/python -m coverage run -m pytest; status=$$?; \
 	$(RUN)/python -m coverage combine --quiet && $(RUN)/python -m coverage report; exit $$status
 
-test-kernels:
-	@$(MAKE) --no-print-directory test-engine; status=$$?; \
+# The half that keeps the other processor busy as long as test-engine does.
+test-rest:
+	@$(MAKE) --no-print-directory test-screen; status=$$?; \
 	$(MAKE) --no-print-directory test-bounds || status=1; exit $$status
 
-test-bounds: venv
-	@rm -rf .kernels-bounds
-	@$(BOUNDS) $(RUN)/python .ci/compile-kernels
+test-bounds: compile-bounds
 	$(BOUNDS) $(RUN)/python -m pytest -m "not slow" $(KERNEL_TESTS); \
 	status=$$?; rm -rf .kernels-bounds; exit $$status
 
