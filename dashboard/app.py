@@ -200,9 +200,8 @@ class TideApp(App[int]):
             self.history.note(Event(0, Nanoseconds(self._clock.wall_ns()), severity, "screen", text))
 
     def _draw(self, *, plots: bool, tables: bool) -> None:
-        screen = next(
-            (s for s in reversed(self.screen_stack) if isinstance(s, LaneScreen)), None
-        )  # under a dialog, too
+        lanes = [screen for screen in self.screen_stack if isinstance(screen, LaneScreen)]  # one, maybe under a dialog
+        screen = lanes[-1] if lanes else None
         if screen is None:
             return
         self._meter.count_frame()
@@ -347,12 +346,9 @@ class TideApp(App[int]):
     def ramdisk_controls(self) -> RamdiskControls | None:
         """Return how to control the RAM disk, or None after saying why not."""
         controls = self._source.ramdisk if self._source is not None else None
-        if self._source is None:
-            self.say("the engine is starting")
-        elif controls is None:
+        if controls is None:
             snapshot = self.history.snapshot
-            absent = snapshot.ramdisk if snapshot is not None else None
-            self.say(f"no RAM disk: {absent.reason}" if isinstance(absent, Absent) else "the source only shows")
+            self._say_uncontrolled("RAM disk", snapshot.ramdisk if snapshot is not None else None)
         return controls
 
     def action_image(self, what: str) -> None:
@@ -362,13 +358,17 @@ class TideApp(App[int]):
     def image_controls(self) -> ImageControls | None:
         """Return the image lane's controls, or None after saying why not."""
         controls = self._source.image if self._source is not None else None
+        if controls is None:
+            snapshot = self.history.snapshot
+            self._say_uncontrolled("image lane", snapshot.image if snapshot is not None else None)
+        return controls
+
+    def _say_uncontrolled(self, what: str, lane: object) -> None:
+        """Say why a lane, as its snapshot has it, cannot be controlled."""
         if self._source is None:
             self.say("the engine is starting")
-        elif controls is None:
-            snapshot = self.history.snapshot
-            absent = snapshot.image if snapshot is not None else None
-            self.say(f"no image lane: {absent.reason}" if isinstance(absent, Absent) else "the source only shows")
-        return controls
+        else:
+            self.say(f"no {what}: {lane.reason}" if isinstance(lane, Absent) else "the source only shows")
 
     def _inject(self, fault: str | None) -> None:
         controls = self._controls()

@@ -82,6 +82,42 @@ class Dialog(RoleScreen[Answer], ModalScreen[Answer], Generic[Answer]):
         self._pane.show(lines)
 
 
+class ListDialog(Dialog[Answer]):
+    """A list with a cursor. Whoever draws it brings the cursor between the first row and the last."""
+
+    AROUND = 0  # lines of the body beside the list
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move(-1)", "up", show=False),
+        Binding("down,j", "move(1)", "down", show=False),
+        Binding("pageup", "page(-1)", "page up", show=False),
+        Binding("pagedown,space", "page(1)", "page down", show=False),
+        Binding("home", "move(-4000000000)", "first", show=False),
+        Binding("end", "move(4000000000)", "last", show=False),
+    ]
+
+    def __init__(self, heading: str, glyphs: Glyphs) -> None:
+        super().__init__(heading, [], glyphs)
+        self._cursor = self._top = 0
+
+    def action_move(self, rows: int) -> None:
+        """Move the cursor."""
+        self._cursor += rows
+        self.lay_out()
+
+    def action_page(self, pages: int) -> None:
+        """Move the cursor by what fits."""
+        self.action_move(pages * max(self._list_room - 1, 1))
+
+    @property
+    def _list_room(self) -> int:
+        return max(self._room - self.AROUND, 1)
+
+    def _keep_in_sight(self) -> int:
+        """Return the first row in sight, so that the cursor is too."""
+        self._top = max(min(max(self._top, self._cursor - self._list_room + 1), self._cursor), 0)
+        return self._top
+
+
 class HelpDialog(Dialog[None]):
     """The keys, from their table."""
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 
 from dashboard.glyphs import Glyphs
-from dashboard.screens.dialogs import Dialog
+from dashboard.screens.dialogs import ListDialog
 from dashboard.sources import ImageControls
 from dashboard.widgets.event_log import date_and_time
 from dashboard.widgets.lines import Line, cut, cut_start, left, outside, right
@@ -25,35 +25,20 @@ _SIZE, _FILES, _OWNER, _MODE, _DATE = 11, 9, 18, 11, 18
 _KINDS = {"directory": "d", "file": "-", "link": "l"}
 
 
-class BrowserDialog(Dialog[None]):
+class BrowserDialog(ListDialog[None]):
     """A directory with a cursor, over the whole screen."""
 
+    AROUND = 4
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1)", "up", show=False),
-        Binding("down,j", "move(1)", "down", show=False),
-        Binding("pageup", "page(-1)", "page up", show=False),
-        Binding("pagedown,space", "page(1)", "page down", show=False),
-        Binding("home", "move(-4000000000)", "first", show=False),
-        Binding("end", "move(4000000000)", "last", show=False),
         Binding("enter,right", "enter", "open", show=False),
         Binding("backspace,left", "go_up", "up a directory", show=False),
         Binding("b", "close", "close", show=False),
     ]
 
     def __init__(self, image: str, controls: ImageControls, glyphs: Glyphs) -> None:
-        super().__init__(f"{image}", [], glyphs)
+        super().__init__(image, glyphs)
         self._controls = controls
         self._row: int | None = None  # of the directory shown; None for the root
-        self._cursor = self._top = 0
-
-    def action_move(self, rows: int) -> None:
-        """Move the cursor."""
-        self._cursor += rows
-        self.lay_out()
-
-    def action_page(self, pages: int) -> None:
-        """Move the cursor by what fits."""
-        self.action_move(pages * max(self._list_room - 1, 1))
 
     def action_enter(self) -> None:
         """Go into the directory under the cursor."""
@@ -74,7 +59,7 @@ class BrowserDialog(Dialog[None]):
     def lay_out(self) -> None:
         """Draw what is in sight."""
         width, room = max(self.app.size.width - 8, 1), self._list_room
-        listing = self._controls.list_children(self._row, self._keep_in_sight(room), room)
+        listing = self._controls.list_children(self._row, self._keep_in_sight(), room)
         if isinstance(listing, Absent):
             self._body = [((left(cut(outside(listing.reason), width, self._glyphs), width), "dim"),)]
         else:
@@ -85,17 +70,8 @@ class BrowserDialog(Dialog[None]):
         super().lay_out()
 
     def _again(self, room: int, listing: TreeListing) -> TreeListing:
-        found = self._controls.list_children(self._row, self._keep_in_sight(room), room)
+        found = self._controls.list_children(self._row, self._keep_in_sight(), room)
         return listing if isinstance(found, Absent) else found
-
-    def _keep_in_sight(self, room: int) -> int:
-        """Return the first row in sight, so that the cursor is too."""
-        self._top = max(min(max(self._top, self._cursor - room + 1), self._cursor), 0)
-        return self._top
-
-    @property
-    def _list_room(self) -> int:
-        return max(self._room - 4, 1)
 
 
 def browser_lines(listing: TreeListing, cursor: int, width: int, room: int, glyphs: Glyphs) -> list[Line]:

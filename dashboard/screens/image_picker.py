@@ -9,7 +9,7 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 
 from dashboard.glyphs import Glyphs
-from dashboard.screens.dialogs import Dialog
+from dashboard.screens.dialogs import ListDialog
 from dashboard.widgets.event_log import date_and_time
 from dashboard.widgets.lines import Line, cut, cut_start, left, outside, right
 from engine.units import format_size
@@ -37,16 +37,11 @@ class _Row:
     folder: Path | None = None  # or where it leads
 
 
-class PickerDialog(Dialog[PickedImage]):
+class PickerDialog(ListDialog[PickedImage]):
     """A list with a cursor; answers with what was picked."""
 
+    AROUND = 3
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1)", "up", show=False),
-        Binding("down,j", "move(1)", "down", show=False),
-        Binding("pageup", "page(-1)", "page up", show=False),
-        Binding("pagedown,space", "page(1)", "page down", show=False),
-        Binding("home", "move(-100000)", "first", show=False),
-        Binding("end", "move(100000)", "last", show=False),
         Binding("enter,right", "choose", "open", show=False),
         Binding("backspace,left", "leave_folder", "up a folder", show=False),
     ]
@@ -56,22 +51,12 @@ class PickerDialog(Dialog[PickedImage]):
         self._inodes = inodes
         self._reader = FolderReader(folder)
         self._listing: FolderListing | None = None
-        self._cursor = self._top = 0
-        super().__init__("open an image", [], glyphs)
+        super().__init__("open an image", glyphs)
 
     def on_mount(self) -> None:
         """Show the folder, at once where it is read quickly."""
         self.set_interval(_POLL_SECONDS, self._poll)
         self._show_folder(self._reader)
-
-    def action_move(self, rows: int) -> None:
-        """Move the cursor."""
-        self._cursor = min(max(self._cursor + rows, 0), len(self._rows()) - 1)
-        self.lay_out()
-
-    def action_page(self, pages: int) -> None:
-        """Move the cursor by what fits."""
-        self.action_move(pages * max(self._list_room - 1, 1))
 
     def action_choose(self) -> None:
         """Answer with the image under the cursor, or go into the folder."""
@@ -89,12 +74,11 @@ class PickerDialog(Dialog[PickedImage]):
         """Draw the list, with the cursor in sight."""
         width = max(min(self.app.size.width - 6, _WIDEST), 1)
         rows = self._rows()
-        self._cursor = min(self._cursor, len(rows) - 1)
-        room = self._list_room
-        self._top = min(max(self._top, self._cursor - room + 1), self._cursor)
+        self._cursor = min(max(self._cursor, 0), len(rows) - 1)
+        top = self._keep_in_sight()
         path = cut_start(outside(str(self._reader.path)), width, self._glyphs)
         self._body = [((left(path, width), "accent"),)]
-        for place, row in enumerate(rows[self._top : self._top + room], self._top):
+        for place, row in enumerate(rows[top : top + self._list_room], top):
             self._body.append(_row_line(row, width, self._glyphs, is_chosen=place == self._cursor))
         problem = "" if self._listing is None else outside(self._listing.problem)
         if problem:  # its end says what is wrong
@@ -102,10 +86,6 @@ class PickerDialog(Dialog[PickedImage]):
         else:
             self._body += [(), ((cut(self._said(len(rows)), width, self._glyphs), "dim"),)]
         super().lay_out()
-
-    @property
-    def _list_room(self) -> int:
-        return max(self._room - 3, 1)
 
     def _said(self, rows: int) -> str:
         listing = self._listing

@@ -188,13 +188,13 @@ class LogWalk:
             yield from self._pieces(block, header, scan)
             if scan.position == before:
                 raise _damaged(block, scan.position, WHY[scan.why], proof)
-        if block.size < header.segment_size and not (scan.is_sealed or self._is_enough(scan)):
+        is_short = block.size < header.segment_size
+        if is_short and not (scan.is_sealed or self._is_enough(scan)):
             # Files get their whole size before their first record, so no crash made it shorter.
             found = f"the end of the file at byte {block.size:,}"
             raise _damaged(block, scan.position, found, f"a segment of {header.segment_size:,} bytes")
         self._note(block, header, scan)
         length = _nonzero_bytes(view, scan.position)
-        is_short = block.size < header.segment_size
         if not is_short and (length == 0 or _is_old(view, scan, header)):
             return None, length > 0
         found = "the end of the file" if is_short and not length else WHY[scan.why]

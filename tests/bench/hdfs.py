@@ -17,6 +17,7 @@ from typing import IO
 
 import platformdirs
 
+from tests.bench.programs import end_process
 from tests.bench.rounds import Skipped
 
 SOURCES = Path(__file__).resolve().parents[1] / "cluster" / "hdfs"
@@ -74,9 +75,9 @@ def hdfs(base: Path, ram: Path, log: Path, *settings: str) -> Iterator[Hdfs]:
                 _ready(writer, log)
                 yield Hdfs(writer)
             finally:
-                _end(writer)
+                end_process(writer, seconds=_END_SECONDS)
         finally:
-            _end(server)
+            end_process(server, seconds=_END_SECONDS)
 
 
 def _start(command: list[str], said: IO[str]) -> subprocess.Popen[str]:
@@ -99,18 +100,6 @@ def _ready(process: subprocess.Popen[str], log: Path) -> str:
 def _next_line(process: subprocess.Popen[str]) -> str:
     assert process.stdout is not None
     return process.stdout.readline()
-
-
-def _end(process: subprocess.Popen[str]) -> None:
-    """Close its input, which ends it; kill it where that does not."""
-    assert process.stdin is not None and process.stdout is not None
-    process.stdin.close()
-    try:
-        process.wait(_END_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-    process.stdout.close()
 
 
 def _run(command: list[str], folder: Path, trouble: str) -> None:

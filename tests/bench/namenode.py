@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.bench.hdfs import build
+from tests.bench.programs import end_process
 
 HEAP = "6g"
 _CLASS = "org.apache.hadoop.hdfs.server.namenode.NameNode"
@@ -68,12 +69,7 @@ def run_namenode(folder: Path, work: Path, *, save: bool = False) -> NameNodeRun
             saving = _phase(_get(http, "startupProgress"), "SavingCheckpoint")["elapsedTime"] / 1e3
         return NameNodeRun(loading["elapsedTime"] / 1e3, rows, int(heap), saving)
     finally:
-        process.terminate()
-        try:
-            process.wait(_END_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        end_process(process, seconds=_END_SECONDS)
 
 
 def _wait_loaded(process: subprocess.Popen[bytes], port: int, said: Path) -> dict[str, Any]:

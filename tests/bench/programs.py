@@ -62,7 +62,7 @@ def engine_alone(folder: Path, *extra: str) -> Iterator[Program]:
         _await_commits(program, lambda: process.stderr.read() if process.stderr else b"")
         yield program
     finally:
-        _end(process)
+        end_process(process)
 
 
 @contextmanager
@@ -90,7 +90,7 @@ def dashboard(folder: Path, *extra: str) -> Iterator[Program]:
         _await_commits(program, lambda: bytes(drawn))
         yield program
     finally:
-        _end(process)
+        end_process(process)
         reader.join(_END_SECONDS)
         os.close(ours)
 
@@ -121,18 +121,20 @@ def _read_all(descriptor: int, into: bytearray) -> None:
         return
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def end_process(process: subprocess.Popen[Any], *, seconds: float = _END_SECONDS) -> None:
+    """End a program: by the end of its input where it has one; kill it where that does not do it in time."""
     if process.stdin is not None:
         process.stdin.close()
     else:
         process.terminate()
     try:
-        process.wait(_END_SECONDS)
+        process.wait(seconds)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-    if process.stderr is not None:
-        process.stderr.close()
+    for stream in (process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
 
 
 def _free_port() -> int:
